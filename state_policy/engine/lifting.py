@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What would let a refused request pass, found by trying.
+
+For each fact a rule looks at its other values are tried: those of passing
+facts (they change by themselves) and of movable ones (the owner can change
+them); fixed facts stay as seen. Ages only grow, except that a change of the
+state starts its age anew.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Mapping
+from math import prod
+from typing import Any
+
+from state_policy.engine.decision import Lift
+from state_policy.engine.facts import UNREAD, Age, Facts
+from state_policy.engine.literal import Change, Literal
+from state_policy.engine.ruleset import Rule
+
+#: So many combinations are tried; beyond them "may lift" is assumed, as for a
+#: fact that was not read.
+LIMIT = 4096
+
+_STATE = frozenset({"server.vm_state", "server.task_state"})
+#: Ages that start anew when the state changes.
+_RESTARTING = frozenset({"server.state_age"})
+
+
+class Variables:
+    """The facts of one rule that can change, and the values to try."""
+
+    def __init__(self, rule: Rule, facts: Facts) -> None:
+        self._test = rule.test
+        self._facts = facts
+        self.change: dict[str, Change] = {}
+        self.ages: set[str] = set()
+        self._samples: dict[str, dict[Any, None]] = {}
+        for literal in rule.literals:
+            self.change[literal.fact] = effective_change(literal, facts)
+            self._samples.setdefault(literal.fact, {}).update(
+                dict.fromkeys(literal.samples)
+            )
+            if literal.ages:
+                self.ages.add(literal.fact)
+
+    def named(self, *changes: Change) -> tuple[str, ...]:
+        """Return the facts that change in one of these ways."""
+        return tuple(f for f, change in self.change.items() if change in changes)
+
+    def values(self, fact: str, restarted: bool = False) -> tuple[Any, ...]:
+        """Return the other values to try for a fact.
+
+        :param restarted: the state is varied too, so its age may be any
+        """
+        seen = self._facts.get(fact, UNREAD)
+        samples = self._samples[fact]
+        if fact in self.ages and isinstance(seen, Age):
+            free = restarted and fact in _RESTARTING
+            return tuple(
+                value
+                for value in samples
+                if isinstance(value, Age) and (free or value > seen)
+            )
+        return tuple(value for value in samples if value != seen)
+
+    def lifted(self, changed: Mapping[str, Any]) -> bool:
+        """Return True where the rule is not false with these values.
+
+        Undecided counts: a fact that was not read may lift.
+        """
+        return self._test({**self._facts, **changed}) is not False
+
+    def solution(self, names: Iterable[str]) -> dict[str, Any] | None:
+        """Return values of the facts named that lift, the fewest first.
+
+        :returns: None where nothing lifts; an empty mapping where too many
+            combinations exist to try and the rule stays open without them
+        """
+        names = tuple(names)
+        hidden = {k: v for k, v in self._facts.items() if k not in names}
+        if not names or self._test(hidden) is False:
+            return None
+        restarted = not _STATE.isdisjoint(names)
+        choices = {name: self.values(name, restarted) for name in names}
+        if prod(len(found) + 1 for found in choices.values()) > LIMIT:
+            return {}
+        for changed in _combinations(choices):
+            if self.lifted(changed):
+                return changed
+        return None
+
+
+def effective_change(literal: Literal, facts: Facts) -> Change:
+    """Return how the fact can change now.
+
+    While a task runs, vm_state is passing: the task may change it.
+    """
+    if literal.fact == "server.vm_state":
+        task = facts.get("server.task_state", UNREAD)
+        if task is not UNREAD and task is not None:
+            return Change.PASSING
+    return literal.change
+
+
+def _combinations(
+    choices: Mapping[str, tuple[Any, ...]],
+) -> Iterator[dict[str, Any]]:
+    names = tuple(choices)
+    for count in range(1, len(names) + 1):
+        for chosen in itertools.combinations(names, count):
+            for values in itertools.product(*(choices[name] for name in chosen)):
+                yield dict(zip(chosen, values, strict=True))
+
+
+def lifts(rule: Rule, facts: Facts) -> tuple[Lift, ...]:
+    """Return what would let the rule, false now, pass.
+
+    Facts that lift alone come first, each with all values that do; where
+    none does alone, the facts of the first combination that does.
+    """
+    variables = Variables(rule, facts)
+    names = variables.named(Change.PASSING, Change.MOVABLE)
+    single = []
+    for name in names:
+        values = tuple(
+            value
+            for value in variables.values(name)
+            if variables.lifted({name: value})
+        )
+        if name in variables.ages:
+            values = values and (min(values),)
+        if values:
+            single.append(Lift(name, variables.change[name], values))
+    if single:
+        return tuple(single)
+    together = variables.solution(names) or {}
+    return tuple(
+        Lift(name, variables.change[name], (value,))
+        for name, value in together.items()
+    )
+
+
+def liftable(rule: Rule, facts: Facts, *changes: Change) -> bool:
+    """Return True where facts that change in these ways can lift together."""
+    variables = Variables(rule, facts)
+    return variables.solution(variables.named(*changes)) is not None
+
+
+def waiting_time(rule: Rule, facts: Facts, otherwise: int) -> int | None:
+    """Return after how many seconds the request is worth sending again.
+
+    :param otherwise: seconds to say where a passing fact other than an age
+        can lift; when that happens nobody knows
+    :returns: None where waiting does not help
+    """
+    variables = Variables(rule, facts)
+    passing = variables.named(Change.PASSING)
+    others = tuple(name for name in passing if name not in variables.ages)
+    if variables.solution(others) is not None:
+        return otherwise
+    remaining = _remaining(variables, facts, passing)
+    if remaining is not None:
+        return remaining
+    return otherwise if variables.solution(passing) is not None else None
+
+
+def _remaining(
+    variables: Variables, facts: Facts, passing: tuple[str, ...]
+) -> int | None:
+    """Return the least time after which the ages alone lift."""
+    ages = {
+        name: facts[name]
+        for name in passing
+        if name in variables.ages and isinstance(facts.get(name), Age)
+    }
+    spans = {
+        value.seconds - seen.seconds
+        for name, seen in ages.items()
+        for value in variables.values(name)
+    }
+    for span in sorted(spans):
+        grown = {
+            name: Age(seen.seconds + span, seen.exact)
+            for name, seen in ages.items()
+        }
+        if variables.lifted(grown):
+            return max(1, -int(-span // 1))
+    return None
