@@ -23,9 +23,11 @@ from state_policy.engine.ruleset import Rule
 #: fact that was not read.
 LIMIT = 4096
 
-_STATE = frozenset({"server.vm_state", "server.task_state"})
-#: Ages that start anew when the state changes.
-_RESTARTING = frozenset({"server.state_age"})
+#: Ages that start anew when one of these facts changes.
+_RESTARTS: Mapping[str, frozenset[str]] = {
+    "server.state_age": frozenset({"server.vm_state", "server.task_state"}),
+    "server.running_age": frozenset({"server.running"}),
+}
 
 
 class Variables:
@@ -49,15 +51,18 @@ class Variables:
         """Return the facts that change in one of these ways."""
         return tuple(f for f, change in self.change.items() if change in changes)
 
-    def values(self, fact: str, restarted: bool = False) -> tuple[Any, ...]:
+    def values(
+        self, fact: str, varied: Iterable[str] = ()
+    ) -> tuple[Any, ...]:
         """Return the other values to try for a fact.
 
-        :param restarted: the state is varied too, so its age may be any
+        :param varied: the facts that are varied together with it; an age
+            that starts anew with one of them may be any
         """
         seen = self._facts.get(fact, UNREAD)
         samples = self._samples[fact]
         if fact in self.ages and isinstance(seen, Age):
-            free = restarted and fact in _RESTARTING
+            free = not _RESTARTS.get(fact, frozenset()).isdisjoint(varied)
             return tuple(
                 value
                 for value in samples
@@ -82,8 +87,7 @@ class Variables:
         hidden = {k: v for k, v in self._facts.items() if k not in names}
         if not names or self._test(hidden) is False:
             return None
-        restarted = not _STATE.isdisjoint(names)
-        choices = {name: self.values(name, restarted) for name in names}
+        choices = {name: self.values(name, names) for name in names}
         if prod(len(found) + 1 for found in choices.values()) > LIMIT:
             return {}
         for changed in _combinations(choices):
