@@ -3,14 +3,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 from wsgiref.types import WSGIApplication, WSGIEnvironment
 
 from state_policy.engine.decision import Decision, Verdict
 from state_policy.engine.facts import Facts
 from state_policy.engine.operations import Operation
-from state_policy.engine.ports.reading import Caller, Location
+from state_policy.engine.ports.answering import Answers
+from state_policy.engine.ports.moving import Mover
+from state_policy.engine.ports.reading import Caller, Location, Reader
+from state_policy.engine.ruleset import RuleSet
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +40,29 @@ class Outcome:
     reason: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What an effect may be made of; the composition root has them.
+
+    :ivar mover: None where the driver cannot move servers
+    :ivar rules: returns the rule set in force
+    :ivar settings: values of our options, by attribute
+    """
+
+    reader: Reader
+    answers: Answers
+    mover: Mover | None
+    rules: Callable[[], RuleSet]
+    settings: Any
+
+
 class Effect(Protocol):
-    """Carries one verdict out. Loaded by name from ``state_policy.effects``."""
+    """Carries one verdict out.
+
+    An entry point of the group ``state_policy.effects`` names a class that is
+    called with :class:`Parts` when the filter is built. Where it cannot work
+    with them it raises ValueError: the service then does not start.
+    """
 
     verdict: Verdict
 
