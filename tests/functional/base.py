@@ -30,6 +30,7 @@ import webob
 from nova import context
 from nova.db.api import api as api_db
 from nova.db.main import api as main_db
+from nova.tests import fixtures as nova_fixtures
 from nova.tests.functional import integrated_helpers
 from nova.tests.functional.api import client as api_client
 from nova.virt import fake
@@ -127,6 +128,7 @@ class NovaTestCase(integrated_helpers._IntegratedTestBase):
         if self.RULES is not None:
             self.policy_file.write_text(self.RULES)
         self.flags(api_paste_config=str(self._write_paste()), group="wsgi")
+        self._use_nova_policy()
         if self.FILTERED:
             self._set_options()
         super()._setup_services()
@@ -137,6 +139,15 @@ class NovaTestCase(integrated_helpers._IntegratedTestBase):
         self.owner = self.client(OWNER)
         self.operator = self.client(OPERATOR)
         self.api, self.admin_api = self.owner, self.operator
+
+    def _use_nova_policy(self) -> None:
+        """Enforce Nova's defaults as a deployment of today does.
+
+        Placement's test fixture turns oslo.policy's enforce_new_defaults
+        off, and with it a reader may delete servers.
+        """
+        self.flags(enforce_new_defaults=True, group="oslo_policy")
+        self.policy = self.useFixture(nova_fixtures.RealPolicyFixture())
 
     def _write_paste(self) -> Path:
         text = paste.installed().read_text()
