@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Options of the group ``[state_policy]``: how the filter runs."""
+
+from __future__ import annotations
+
+from oslo_config import cfg
+
+GROUP = cfg.OptGroup(
+    "state_policy",
+    title="State policy",
+    help="""
+How the filter runs. What may be done to a server is not said here but in the
+policy file.
+""",
+)
+
+OPTIONS: list[cfg.Opt] = [
+    cfg.StrOpt(
+        "policy_file",
+        default="state_policy.yaml",
+        help="""
+The file with the rules.
+
+A relative path is looked for beside the configuration files in use, then in
+``/etc/state_policy``. While the default file is absent every operation is
+allowed; a file that is named here, or in the paste file, must exist when the
+service starts. The file is watched: a changed one is read anew, checked
+whole and swapped whole, and a broken one leaves the last good rules in force.
+
+Related options:
+
+* ``policy_dirs``: further files, read after this one
+""",
+    ),
+    cfg.MultiStrOpt(
+        "policy_dirs",
+        default=["state_policy.d"],
+        help="""
+Directories with further policy files.
+
+Each file in them whose name does not start with a dot is read after
+``policy_file``, in the order of the names; a rule in a later file replaces
+the one of the same name in an earlier file. A relative path is looked for as
+that of ``policy_file``. An absent directory is the same as an empty one. In
+the paste file several directories are separated by commas.
+""",
+    ),
+    cfg.StrOpt(
+        "shadow_policy_file",
+        help="""
+A second file of rules that is evaluated beside the first and never acts.
+
+For each request on which the two would differ a line is logged. Use it to try
+new rules on real requests. Unset, nothing is evaluated beside. A relative
+path is looked for as that of ``policy_file``; the file must exist.
+""",
+    ),
+    cfg.StrOpt(
+        "driver",
+        default="nova",
+        help="""
+The driver that reads the facts about servers and moves servers.
+
+It is an entry point of the group ``state_policy.drivers``. ``nova`` works in
+the process of the compute API; ``memory`` is meant for tests.
+""",
+    ),
+    cfg.StrOpt(
+        "mode",
+        default="enforce",
+        choices=[
+            ("enforce", "verdicts are carried out"),
+            (
+                "warn",
+                "verdicts are logged and named in a Warning header of the "
+                "answer, and every request goes on to Nova",
+            ),
+            (
+                "audit",
+                "verdicts are logged only, and every request goes on to "
+                "Nova unchanged",
+            ),
+        ],
+        help="""
+What happens to a verdict other than allow.
+
+Whatever the mode, a server that is concealed by the quarantine stays
+concealed.
+""",
+    ),
+    cfg.StrOpt(
+        "on_unknown",
+        default="allow",
+        choices=[
+            ("allow", "the request goes on to Nova as it came"),
+            ("refuse", "the request is answered with 503"),
+        ],
+        help="""
+What happens when a rule cannot be decided because a fact could not be read.
+
+Nothing is ever moved, held or escalated on such a rule.
+""",
+    ),
+    cfg.IntOpt(
+        "retry_after",
+        default=30,
+        min=1,
+        max=3600,
+        help="""
+The Retry-After header, in seconds, of a refusal that passes by itself.
+
+It is used where nobody can know how long the state lasts, a task for
+example. Where only an age is missing, the exact remaining time is sent.
+""",
+    ),
+    cfg.StrOpt(
+        "disable_by_file_path",
+        help="""
+While this file exists the filter decides nothing.
+
+Create it to switch all rules off without a restart. Concealed servers stay
+concealed and get their external events. Unset, there is no such switch. The
+path must be absolute.
+""",
+    ),
+    cfg.IntOpt(
+        "max_body",
+        default=114688,
+        min=1024,
+        max=16777216,
+        help="""
+The largest body of a server action that is read to find the action's name,
+in bytes.
+
+It should not be less than what the service accepts: a longer body is passed
+on unread and so is no operation the rules know.
+
+Related options:
+
+* ``[oslo_middleware] max_request_body_size``: what the service accepts; the
+  defaults are the same
+""",
+    ),
+]

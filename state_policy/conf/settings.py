@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The options' values as frozen objects, checked against each other.
+
+Reading an option of a configuration that is reloaded in place may fail at any
+later time, so the values are copied once. Options given in the paste file are
+kept here and never written into the configuration of the process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Self
+
+from oslo_config import cfg
+
+from state_policy.conf import filter as filter_conf
+from state_policy.conf import quarantine as quarantine_conf
+from state_policy.conf._values import SettingsError, parse, read
+
+#: Where a relative path is looked for last.
+_HOME = Path("/etc/state_policy")
+#: What the paste file puts before an option of the quarantine's group.
+PREFIX = "quarantine_"
+
+_FILTER = filter_conf.GROUP.name
+_QUARANTINE = quarantine_conf.GROUP.name
+
+
+@dataclass(frozen=True, slots=True)
+class QuarantineSettings:
+    """Values of ``[state_policy_quarantine]``; times in seconds."""
+
+    enabled: bool = False
+    projects: tuple[str, ...] = ()
+    user: str | None = None
+    on_full: str = "plain_delete"
+    on_volumes: str = "plain_delete"
+    on_ports: str = "release"
+    retention: int = 1209600
+    deadline: int = 43200
+    max_per_hour: int = 100
+    excluded_projects: tuple[str, ...] = ()
+    request_budget: float = 2.5
+    settle_after: int = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Values of ``[state_policy]``; times in seconds.
+
+    :ivar policy_file: where the rules are, or would be: the default file may
+        be absent
+    :ivar policy_dirs: directories with further rules; they may be absent
+    :ivar quarantine: those of ``[state_policy_quarantine]``
+    :ivar search: directories in which relative paths are looked for
+    """
+
+    policy_file: Path = _HOME / "state_policy.yaml"
+    policy_dirs: tuple[Path, ...] = (_HOME / "state_policy.d",)
+    shadow_policy_file: Path | None = None
+    driver: str = "nova"
+    mode: str = "enforce"
+    on_unknown: str = "allow"
+    retry_after: int = 30
+    disable_by_file_path: Path | None = None
+    max_body: int = 114688
+    quarantine: QuarantineSettings = field(default_factory=QuarantineSettings)
+    search: tuple[Path, ...] = field(default=(_HOME,), repr=False)
+
+    @classmethod
+    def from_conf(cls, conf: cfg.ConfigOpts) -> Self:
+        """Copy the values of a configuration that knows our options.
+
+        :raises SettingsError: for values that are not usable, alone or
+            together
+        """
+        search = _search(conf)
+        values = read(conf, _FILTER, filter_conf.OPTIONS)
+        named = _named(conf)
+        quarantine = QuarantineSettings(
+            **read(conf, _QUARANTINE, quarantine_conf.OPTIONS)
+        )
+        settings = cls(
+            **_paths(values, search), quarantine=quarantine, search=search
+        )
+        _check(settings, named)
+        return settings
+
+    def with_overrides(self, given: Mapping[str, str]) -> Self:
+        """Return these settings with some replaced, as the paste file does.
+
+        :param given: text by option name; options of the quarantine's group
+            have the prefix ``quarantine_``
+        :raises SettingsError: for an unknown name and for values that are not
+            usable, alone or together
+        """
+        plain, prefixed, unknown = _sorted_out(given)
+        if unknown:
+            raise SettingsError(
+                f"`{name}` is not an option of the filter" for name in unknown
+            )
+        values = _paths(
+            parse(_FILTER, filter_conf.OPTIONS, plain), self.search
+        )
+        quarantine = replace(
+            self.quarantine,
+            **parse(_QUARANTINE, quarantine_conf.OPTIONS, prefixed),
+        )
+        settings = replace(self, quarantine=quarantine, **values)
+        _check(settings, "policy_file" in plain)
+        return settings
+
+
+def _sorted_out(
+    given: Mapping[str, str],
+) -> tuple[dict[str, str], dict[str, str], list[str]]:
+    own = {option.dest for option in filter_conf.OPTIONS}
+    theirs = {PREFIX + option.dest for option in quarantine_conf.OPTIONS}
+    plain = {name: given[name] for name in given if name in own}
+    prefixed = {
+        name.removeprefix(PREFIX): given[name]
+        for name in given
+        if name in theirs
+    }
+    return plain, prefixed, sorted(set(given) - own - theirs)
+
+
+def _named(conf: cfg.ConfigOpts) -> bool:
+    """Whether somebody chose the policy file."""
+    found = conf.get_location("policy_file", _FILTER)
+    return found is not None and (
+        found.location is not cfg.Locations.opt_default
+    )
+
+
+def _search(conf: cfg.ConfigOpts) -> tuple[Path, ...]:
+    """Return the directories of the configuration in use, then our own."""
+    directories = [Path(name) for name in conf.config_dirs]
+    files = conf.config_file if "config_file" in conf else None
+    directories += [Path(name).parent for name in reversed(files or [])]
+    return tuple(dict.fromkeys([*directories, _HOME]))
+
+
+def _paths(
+    values: Mapping[str, Any], search: tuple[Path, ...]
+) -> dict[str, Any]:
+    """Return the values with paths in place of their texts."""
+    found = dict(values)
+    for name in ("policy_file", "shadow_policy_file"):
+        if found.get(name):
+            found[name] = _find(found[name], search)
+    if "policy_dirs" in found:
+        found["policy_dirs"] = tuple(
+            _find(text, search) for text in found["policy_dirs"]
+        )
+    if found.get("disable_by_file_path"):
+        found["disable_by_file_path"] = Path(found["disable_by_file_path"])
+    return found
+
+
+def _find(text: str, search: tuple[Path, ...]) -> Path:
+    """Return where a file is, or where it would be expected."""
+    places = [directory / text for directory in search]
+    return next((place for place in places if place.exists()), places[0])
+
+
+def _check(settings: Settings, named: bool) -> None:
+    faults = [*_file_faults(settings, named)]
+    if settings.quarantine.enabled:
+        faults += _quarantine_faults(settings.quarantine)
+    if faults:
+        raise SettingsError(faults)
+
+
+def _file_faults(settings: Settings, named: bool) -> Iterator[str]:
+    if named and not settings.policy_file.is_file():
+        yield f"[{_FILTER}] policy_file: no file `{settings.policy_file}`"
+    shadow = settings.shadow_policy_file
+    if shadow is not None and not shadow.is_file():
+        yield f"[{_FILTER}] shadow_policy_file: no file `{shadow}`"
+    switch = settings.disable_by_file_path
+    if switch is not None and not switch.is_absolute():
+        yield (
+            f"[{_FILTER}] disable_by_file_path: `{switch}` is not an "
+            "absolute path"
+        )
+
+
+def _quarantine_faults(values: QuarantineSettings) -> Iterator[str]:
+    def fault(name: str, reason: str) -> str:
+        return f"[{_QUARANTINE}] {name}: {reason}"
+
+    if not values.projects:
+        yield fault("projects", "must name a project while enabled is true")
+    if not values.user:
+        yield fault("user", "must be set while enabled is true")
+    if len(set(values.projects)) < len(values.projects):
+        yield fault("projects", "names a project twice")
+    if values.on_full == "next" and len(set(values.projects)) < 2:
+        yield fault("on_full", "`next` needs a second project in projects")
+    both = sorted(set(values.projects) & set(values.excluded_projects))
+    if both:
+        yield fault("excluded_projects", f"`{both[0]}` is in projects too")
+    if values.retention < values.deadline:
+        yield fault(
+            "retention",
+            f"{values.retention} s is shorter than the deadline of "
+            f"{values.deadline} s",
+        )
