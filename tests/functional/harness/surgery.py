@@ -76,9 +76,9 @@ def events(server_id: str) -> list[dict[str, Any]]:
     ids = [action["id"] for action in actions(server_id)]
     return execute(
         server_id,
-        sa.select(table).where(table.c.action_id.in_(ids)).order_by(
-            table.c.id
-        ),
+        sa.select(table)
+        .where(table.c.action_id.in_(ids))
+        .order_by(table.c.id),
     )
 
 
