@@ -46,6 +46,15 @@ class Variables:
             )
             if literal.ages:
                 self.ages.add(literal.fact)
+        # What one literal takes for "any other" may be what another names.
+        for fact, domain in {
+            lit.fact: lit.domain for lit in rule.literals
+        }.items():
+            tried = self._samples[fact]
+            for other in domain:
+                if other not in tried:
+                    tried[other] = None
+                    break
 
     def named(self, *changes: Change) -> tuple[str, ...]:
         """Return the facts that change in one of these ways."""

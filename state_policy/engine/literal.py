@@ -36,6 +36,9 @@ class Literal:
         apart: for a set of names each name and one other, for a threshold a
         value on each side. Facts of several literals are tried with the
         union of their samples. Includes None where "no value" is possible
+    :ivar domain: every value the fact can have, the likeliest first, where
+        they can be listed. Where several literals look at one fact, the first
+        that none of them names is tried too and stands for all the others
     :ivar numeric: True for ages and counts, whose samples lie on a line
     :ivar ages: True where the value is an Age, which only grows
     """
@@ -48,6 +51,7 @@ class Literal:
     samples: tuple[Any, ...] = field(compare=False, repr=False, default=())
     ages: bool = False
     numeric: bool = False
+    domain: tuple[Any, ...] = field(compare=False, repr=False, default=())
 
     def __str__(self) -> str:
         return f"{self.kind}:{self.match}"

@@ -125,3 +125,56 @@ GROUPS: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "deleting": ("server.task_state", ("deleting", "soft-deleting")),
 }
+
+#: Instance actions, by nova.compute.instance_actions; an action that is not
+#: finished is a value of ``server.running``.
+ACTIONS: tuple[str, ...] = (
+    "create",
+    "delete",
+    "evacuate",
+    "restore",
+    "stop",
+    "start",
+    "reboot",
+    "rebuild",
+    "revertResize",
+    "confirmResize",
+    "resize",
+    "migrate",
+    "pause",
+    "unpause",
+    "suspend",
+    "resume",
+    "rescue",
+    "unrescue",
+    "changePassword",
+    "shelve",
+    "shelveOffload",
+    "unshelve",
+    "live-migration",
+    "live_migration_cancel",
+    "live_migration_force_complete",
+    "trigger_crash_dump",
+    "extend_volume",
+    "attach_interface",
+    "detach_interface",
+    "attach_volume",
+    "detach_volume",
+    "attach_share",
+    "detach_share",
+    "swap_volume",
+    "lock",
+    "unlock",
+    "createBackup",
+    "createImage",
+    "resetState",
+    "refresh_volume_attachment",
+)
+
+#: Types of migrations, by nova.objects.fields.MigrationType.
+MIGRATIONS: tuple[str, ...] = (
+    "evacuation",
+    "live-migration",
+    "migration",
+    "resize",
+)

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From named texts that refer to each other to resolved trees."""
+
+from __future__ import annotations
+
+import graphlib
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from oslo_policy import policy
+
+from state_policy.engine.expression import (
+    All,
+    Condition,
+    Constant,
+    Expression,
+    Not,
+    Reference,
+)
+from state_policy.engine.expression import Any as Some
+from state_policy.rules.judging import RULE, Judging
+
+#: Bounds of what a rule leads to: references in a row, conditions in all.
+MAX_DEPTH, MAX_SIZE = 50, 10_000
+_MAX_CYCLES = 20
+
+#: From a rule's name to the names it refers to.
+Graph = Mapping[str, Iterable[str]]
+
+
+def cycles(graph: Graph) -> Iterator[list[str]]:
+    """Yield the cycles of a graph, each as the names along it.
+
+    Each is cut where it closes before the next is looked for.
+    """
+    left = {name: set(others) for name, others in graph.items()}
+    for _ in range(_MAX_CYCLES):
+        try:
+            graphlib.TopologicalSorter(left).prepare()
+        except graphlib.CycleError as error:
+            # Of each pair the first is referred to by the second.
+            names = error.args[1][::-1]
+            yield names
+            left[names[0]].discard(names[1])
+        else:
+            return
+
+
+def reached(graph: Graph, names: Iterable[str]) -> set[str]:
+    """Return the names given and all that they lead to."""
+    found: set[str] = set()
+    left = list(names)
+    while left:
+        name = left.pop()
+        if name not in found:
+            found.add(name)
+            left.extend(graph.get(name, ()))
+    return found
+
+
+def oversized(graph: Graph, sizes: Mapping[str, int]) -> dict[str, str]:
+    """Return why a rule leads to too much, by its name.
+
+    :param graph: without cycles
+    :param sizes: the number of conditions that each rule states itself
+    """
+    depth: dict[str, int] = {}
+    total: dict[str, int] = {}
+    reasons = {}
+    for name in graphlib.TopologicalSorter(graph).static_order():
+        others = list(graph.get(name, ()))
+        depth[name] = 1 + max((depth[other] for other in others), default=0)
+        total[name] = sizes.get(name, 1) + sum(total[o] for o in others)
+        if depth[name] > MAX_DEPTH:
+            reasons[name] = f"leads through more than {MAX_DEPTH} rules"
+        elif total[name] > MAX_SIZE:
+            reasons[name] = f"leads to more than {MAX_SIZE} conditions"
+        # One report for the rule that grew too large, not for its users.
+        if name in reasons:
+            depth[name], total[name] = 1, 1
+    return reasons
+
+
+def resolve(
+    trees: Mapping[str, Any], graph: Graph, judging: Judging
+) -> dict[str, Expression]:
+    """Return each rule as a tree of the engine's.
+
+    :param trees: oslo.policy's tree of each rule by name
+    :param graph: without cycles; every name in it has a tree
+    """
+    found: dict[str, Expression] = {}
+    for name in graphlib.TopologicalSorter(graph).static_order():
+        found[name] = _convert(trees[name], found, judging)
+    return {name: found[name] for name in trees}
+
+
+def _convert(
+    check: Any, found: Mapping[str, Expression], judging: Judging
+) -> Expression:
+    if isinstance(check, policy.AndCheck):
+        return All(tuple(_convert(c, found, judging) for c in check.rules))
+    if isinstance(check, policy.OrCheck):
+        return Some(tuple(_convert(c, found, judging) for c in check.rules))
+    if isinstance(check, policy.NotCheck):
+        return Not(_convert(check.rule, found, judging))
+    text = str(check)
+    if text in ("@", "!"):
+        return Constant(text == "@")
+    kind, _, match = text.partition(":")
+    if kind == RULE:
+        return Reference(match, found[match])
+    return Condition(judging.literal(kind, match))
