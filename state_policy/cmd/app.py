@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import logging
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib import metadata
 from typing import Any
 
@@ -130,8 +132,21 @@ def main(argv: Sequence[str] | None = None) -> int:
     # Older Nova patches the process with eventlet on import; a command must
     # not be patched.
     os.environ["OS_NOVA_DISABLE_EVENTLET_PATCHING"] = "true"
+    with _logging_kept():
+        try:
+            return Shell().run(list(sys.argv[1:] if argv is None else argv))
+        except exits.CommandError as error:
+            sys.stderr.write(f"{Shell.NAME}: {error}\n")
+            return error.exit_code
+
+
+@contextlib.contextmanager
+def _logging_kept() -> Iterator[None]:
+    """Take back what cliff does to logging, for callers in process."""
+    root = logging.getLogger()
+    handlers, level = list(root.handlers), root.level
     try:
-        return Shell().run(list(sys.argv[1:] if argv is None else argv))
-    except exits.CommandError as error:
-        sys.stderr.write(f"{Shell.NAME}: {error}\n")
-        return error.exit_code
+        yield
+    finally:
+        root.handlers[:] = handlers
+        root.setLevel(level)
