@@ -57,6 +57,13 @@ OPERATOR = Person(
 INSPECTOR = Person("inspector", QUARANTINE_PROJECT)
 NEUTRON = Person("neutron", uuidsentinel.service_project, ("admin", "service"))
 
+#: The quarantine on, with its project and a user of its own.
+QUARANTINED: Mapping[str, Any] = {
+    "enabled": True,
+    "projects": [QUARANTINE_PROJECT],
+    "user": "quarantine-user",
+}
+
 
 @dataclass(frozen=True)
 class Answer:

@@ -148,7 +148,7 @@ class TestUnchanged(_Unchanged):
 class TestUnchangedWithGuard(_Unchanged):
     """An empty rule file, the quarantine on: nobody is concealed."""
 
-    QUARANTINE = {"enabled": True, "projects": [base.QUARANTINE_PROJECT]}
+    QUARANTINE = base.QUARANTINED
 
     def test_through_v2_1_of_today(self) -> None:
         self._compare("/v2.1", self.microversion)
