@@ -39,8 +39,8 @@ Related options:
 Directories with further policy files.
 
 Each file in them whose name does not start with a dot is read after
-``policy_file``, in the order of the names; a rule in a later file replaces
-the one of the same name in an earlier file. A relative path is looked for as
+``policy_file``, in the order of the names; two files may not state one rule
+differently. A relative path is looked for as
 that of ``policy_file``. An absent directory is the same as an empty one. In
 the paste file several directories are separated by commas.
 """,

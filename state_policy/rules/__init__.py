@@ -11,5 +11,14 @@ from __future__ import annotations
 from state_policy.rules.faults import Fault, RulesError
 from state_policy.rules.files import sources
 from state_policy.rules.loader import load
+from state_policy.rules.store import Store
+from state_policy.rules.support import unsupported
 
-__all__ = ["Fault", "RulesError", "load", "sources"]
+__all__ = [
+    "Fault",
+    "RulesError",
+    "Store",
+    "load",
+    "sources",
+    "unsupported",
+]

@@ -63,16 +63,21 @@ def sources(
 ) -> list[Path]:
     """Return the policy files in the order oslo.policy reads them.
 
-    As oslo.policy does, files whose name starts with a dot are left out. A
-    directory that cannot be listed is returned itself, so that loading tells.
+    As oslo.policy does, files whose name starts with a dot are left out, and
+    what does not exist. A directory that cannot be listed is returned itself,
+    so that loading it tells.
 
     :param policy_file: one file, or None
     :param policy_dirs: directories of more files
     """
-    found = [Path(policy_file)] if policy_file is not None else []
+    found = []
+    if policy_file is not None and os.path.lexists(policy_file):
+        found.append(Path(policy_file))
     for directory in map(Path, policy_dirs):
         try:
             names = sorted(os.listdir(directory))
+        except FileNotFoundError:
+            continue
         except OSError:
             found.append(directory)
             continue

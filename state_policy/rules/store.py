@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rule set in force, taken anew when its files change.
+
+A set is swapped whole: who asks once for ``current`` decides a request by
+one set. The last good set stays while the files are faulty.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from state_policy.engine.ruleset import RuleSet
+from state_policy.rules.faults import Fault, RulesError
+from state_policy.rules.files import sources
+from state_policy.rules.loader import load
+
+LOG = logging.getLogger(__name__)
+
+#: Seconds between two looks at the files.
+INTERVAL = 1.0
+
+_Path = str | os.PathLike[str]
+
+#: What tells that a file changed; an older time is a change too.
+_Signature = tuple[tuple[Path, tuple[int, ...]], ...]
+
+
+class Store:
+    """Keeps the rule set of a file and of directories up to date.
+
+    :ivar faults: what is wrong with the files now; empty while the rule set
+        in force is theirs
+    :ivar refusals: how often changed files were refused, a fault that stays
+        counting once
+    :ivar reloads: how often a changed set was taken
+    """
+
+    def __init__(
+        self,
+        policy_file: _Path | None,
+        policy_dirs: Sequence[_Path] = (),
+        *,
+        interval: float = INTERVAL,
+        clock: Callable[[], float] = time.monotonic,
+        loader: Callable[[Sequence[Path]], RuleSet] = load,
+    ) -> None:
+        """Load the files.
+
+        :param interval: seconds between two looks at the files
+        :raises RulesError: where they are faulty
+        """
+        self._where = (policy_file, tuple(policy_dirs))
+        self._interval, self._clock, self._loader = interval, clock, loader
+        self._lock = threading.Lock()
+        self.faults: tuple[Fault, ...] = ()
+        self.refusals = self.reloads = 0
+        self._seen = self._taken = self._look()
+        self._rules = loader([path for path, _ in self._seen])
+        self._next = clock() + interval
+
+    def current(self) -> RuleSet:
+        """Return the rule set in force.
+
+        Takes no lock but to reload; meanwhile others get the last set.
+        """
+        if self._clock() >= self._next and self._lock.acquire(blocking=False):
+            try:
+                self._next = self._clock() + self._interval
+                self._refresh()
+            finally:
+                self._lock.release()
+        return self._rules
+
+    def _look(self) -> _Signature:
+        return tuple((path, _stat(path)) for path in sources(*self._where))
+
+    def _refresh(self) -> None:
+        """Take what changed, once it has stayed the same for two looks.
+
+        A file that is just being written is not taken half written.
+        """
+        seen = self._look()
+        settled, self._seen = seen == self._seen, seen
+        if not settled or seen == self._taken:
+            return
+        try:
+            rules = self._loader([path for path, _ in seen])
+            if self._look() != seen:
+                return
+            self._take(rules, _lost(self._rules, rules, seen))
+        except RulesError as error:
+            self._refuse(error.faults)
+        except Exception as error:
+            # An error of ours must not reach the request that looked.
+            LOG.exception("Reading changed rules failed")
+            self._refuse((Fault("rules", 0, f"cannot be read: {error}"),))
+        self._taken = seen
+
+    def _take(self, rules: RuleSet, lost: Sequence[Fault]) -> None:
+        if lost:
+            raise RulesError(lost)
+        self.faults = ()
+        if rules.revision != self._rules.revision:
+            self.reloads += 1
+            LOG.info(
+                "The rule set %s replaces %s",
+                rules.revision,
+                self._rules.revision,
+            )
+        self._rules = rules
+
+    def _refuse(self, faults: tuple[Fault, ...]) -> None:
+        if faults == self.faults:
+            return
+        self.faults = faults
+        self.refusals += 1
+        LOG.error(
+            "Changed rules are refused, %s stays in force: %s",
+            self._rules.revision,
+            "; ".join(map(str, faults)),
+        )
+
+
+def _stat(path: Path) -> tuple[int, ...]:
+    try:
+        found = os.stat(path)
+    except OSError as error:
+        return (error.errno or 0,)
+    return (
+        found.st_mtime_ns,
+        found.st_ctime_ns,
+        found.st_size,
+        found.st_ino,
+        found.st_dev,
+    )
+
+
+def _lost(old: RuleSet, new: RuleSet, seen: _Signature) -> list[Fault]:
+    """Return a fault for each file whose rules went with it.
+
+    A file that vanishes is an accident more often than a wish. Who wants to
+    be rid of its rules empties it first.
+    """
+    there = {str(path) for path, _ in seen}
+    lost: dict[str, list[str]] = {}
+    for name, place in old.sources.items():
+        file = place.rpartition(":")[0]
+        if file not in there and name not in new.sources:
+            lost.setdefault(file, []).append(name)
+    return [
+        Fault(
+            file,
+            0,
+            f"was deleted with the rule `{names[0]}` in it; to drop its"
+            " rules empty the file first",
+        )
+        for file, names in lost.items()
+    ]
