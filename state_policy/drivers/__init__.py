@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What reads facts and moves servers, a package for each cloud."""

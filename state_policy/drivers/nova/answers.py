@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Answers that clients cannot tell from Nova's own.
+
+Made by Nova's own classes (nova.api.openstack.wsgi, 34.0.0): the body's one
+key, the version headers, the order of both. Imported when the first answer is
+made, not before: up to Nova 32 the import patches the process for eventlet.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Mapping
+from http import HTTPStatus
+from typing import Any
+from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
+
+from state_policy.engine.operations import Operation
+
+
+class Answers:
+    """Makes answers in Nova's form, through both of its pipelines."""
+
+    def version_accepted(self, environ: WSGIEnvironment) -> bool:
+        """Return whether Nova takes the request as far as its frame goes.
+
+        Its microversion, its content type, and the project in its path; what
+        is wrong with any of them Nova says before it looks at the server.
+        """
+        from nova import exception
+
+        request = _request(_copy(environ))
+        try:
+            request.set_api_version_request()
+            request.get_content_type()
+        except exception.Invalid:
+            return False
+        return _own_project(environ)
+
+    def fault(
+        self,
+        environ: WSGIEnvironment,
+        code: int,
+        message: str,
+        *,
+        details: Mapping[str, Any] | None = None,
+        retry_after: int | None = None,
+    ) -> WSGIApplication:
+        """Return a refusal in Nova's form.
+
+        :param details: further keys beside ``message``, inside the same
+            object
+        :param retry_after: seconds; becomes an integer header
+        """
+        import webob.exc
+
+        headers = {}
+        if retry_after is not None:
+            headers["Retry-After"] = str(int(retry_after))
+        error = webob.exc.status_map[code](
+            explanation=message, headers=headers
+        )
+        return _wrapped(environ, _Refusal(error, dict(details or {})))
+
+    def not_found(
+        self, environ: WSGIEnvironment, server_id: str
+    ) -> WSGIApplication:
+        """Return Nova's own 404 for a server that does not exist."""
+        from nova import exception
+
+        error = exception.InstanceNotFound(instance_id=server_id)
+        return self.fault(environ, 404, error.format_message())
+
+    def accepted(
+        self, environ: WSGIEnvironment, operation: Operation
+    ) -> WSGIApplication:
+        """Return Nova's own success: 204 for DELETE, 202 for actions."""
+        code = (
+            HTTPStatus.NO_CONTENT
+            if operation.method == "DELETE"
+            else HTTPStatus.ACCEPTED
+        )
+        return _wrapped(environ, _Success(int(code)))
+
+
+class _Refusal:
+    """A WSGI application that answers with one of Nova's faults."""
+
+    def __init__(self, error: Any, details: Mapping[str, Any]) -> None:
+        self._error = error
+        self._details = details
+
+    def __call__(
+        self, environ: WSGIEnvironment, start_response: StartResponse
+    ) -> Iterable[bytes]:
+        from nova.api.openstack import wsgi
+        from oslo_serialization import jsonutils
+
+        request = _versioned(environ)
+        response = request.get_response(wsgi.Fault(self._error))
+        if self._details:
+            body = jsonutils.loads(response.body)
+            for inner in body.values():
+                inner.update(
+                    {k: v for k, v in self._details.items() if k not in inner}
+                )
+            response.text = jsonutils.dumps(body)
+        answer: Iterable[bytes] = response(environ, start_response)
+        return answer
+
+
+class _Success:
+    """A WSGI application that answers as Nova does to what it took on."""
+
+    def __init__(self, code: int) -> None:
+        self._code = code
+
+    def __call__(
+        self, environ: WSGIEnvironment, start_response: StartResponse
+    ) -> Iterable[bytes]:
+        from nova.api.openstack import wsgi
+
+        request = _versioned(environ)
+        response = wsgi.ResponseObject(None, code=self._code).serialize(
+            request, request.best_match_content_type()
+        )
+        version = request.api_version_request
+        if not version.is_null():
+            for header, value in (
+                (wsgi.API_VERSION_REQUEST_HEADER, "compute "),
+                (wsgi.LEGACY_API_VERSION_REQUEST_HEADER, ""),
+            ):
+                response.headers[header] = value + version.get_string()
+                response.headers.add("Vary", header)
+        answer: Iterable[bytes] = response(environ, start_response)
+        return answer
+
+
+def _request(environ: WSGIEnvironment) -> Any:
+    from nova.api.openstack import wsgi
+
+    return wsgi.Request(environ)
+
+
+def _versioned(environ: WSGIEnvironment) -> Any:
+    """Return Nova's request with the version the client asked for, if any.
+
+    Made on the request's own environment: Nova's request log reads the
+    version from there.
+    """
+    from nova import exception
+
+    request = _request(environ)
+    # Nova's own refusal of a version it does not know names none either.
+    with contextlib.suppress(exception.Invalid):
+        request.set_api_version_request()
+    return request
+
+
+def _wrapped(
+    environ: WSGIEnvironment, app: WSGIApplication
+) -> WSGIApplication:
+    """Put Nova's wrapper of its old API around an answer, where it is due.
+
+    A filter behind ``legacy_v2_compatible`` is inside it already; before it,
+    the answer must lose its version headers like any other.
+    """
+    from nova.api import openstack
+    from nova.api.openstack import wsgi
+
+    before = environ.get("SCRIPT_NAME", "").rstrip("/").endswith("/v2")
+    if before and not environ.get(wsgi.ENV_LEGACY_V2):
+        wrapped: WSGIApplication = openstack.LegacyV2CompatibleWrapper(app)
+        return wrapped
+    return app
+
+
+def _copy(environ: WSGIEnvironment) -> WSGIEnvironment:
+    # WebOb keeps the attributes of a request in its environment.
+    return {k: v for k, v in environ.items() if not k.startswith("webob.")}
+
+
+def _own_project(environ: WSGIEnvironment) -> bool:
+    """Return whether a project in the path, if any, is the caller's."""
+    first, _, rest = environ.get("PATH_INFO", "").lstrip("/").partition("/")
+    if not rest or first in ("servers", "os-volumes_boot"):
+        return True
+    context = environ.get("nova.context")
+    return context is None or context.project_id == first

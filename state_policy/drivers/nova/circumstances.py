@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an explanation may add: since when, by which action, why locked.
+
+Nothing here goes beyond what the caller could ask Nova itself: each part is
+told only where Nova's policy lets the caller read it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import sqlalchemy as sa
+from nova.db.main import models
+
+from state_policy.drivers.nova import server as servers
+from state_policy.drivers.nova.cells import Cells
+from state_policy.drivers.nova.facts import actions
+from state_policy.drivers.nova.facts.actions import Action
+from state_policy.drivers.nova.facts.source import age
+from state_policy.drivers.nova.once import Once
+from state_policy.drivers.nova.rights import Rights
+from state_policy.drivers.nova.server import Server
+from state_policy.engine.facts import Age
+from state_policy.engine.ports.reading import (
+    Caller,
+    Circumstances,
+    Location,
+)
+
+SHOW = "os_compute_api:servers:show"
+LIST_ACTIONS = "os_compute_api:os-instance-actions:list"
+
+_ITEMS = models.InstanceSystemMetadata.__table__
+_SELECT_REASON = sa.select(_ITEMS.c.value).where(
+    _ITEMS.c.instance_uuid == sa.bindparam("server"),
+    _ITEMS.c.key == "locked_reason",
+    _ITEMS.c.deleted == 0,
+)
+
+
+class Surroundings:
+    """Reads circumstances: at most four SELECTs, on refusals only."""
+
+    def __init__(self, cells: Cells, rights: Rights, once: Once) -> None:
+        self._cells = cells
+        self._rights = rights
+        self._once = once
+
+    def read(self, caller: Caller, location: Location) -> Circumstances:
+        """Return what may be told; empty where nothing can be read."""
+        try:
+            if location.handle.cell is None:
+                return _of_build_request(location)
+            return self._of_server(caller, location)
+        except Exception as error:  # noqa: BLE001 empty, by contract
+            self._once.warn("cannot read circumstances", error)
+            return Circumstances()
+
+    def _of_server(self, caller: Caller, location: Location) -> Circumstances:
+        shown = self._rights.may(caller, location, SHOW)
+        listed = self._rights.may(caller, location, LIST_ACTIONS)
+        server, found, reason = self._cells.read(
+            location.handle.cell, lambda c: _read(c, location)
+        )
+        if server is None:
+            return Circumstances()
+        action = _named(server, found) if listed else None
+        return Circumstances(
+            since=_since(server, found) if shown else None,
+            action=action.name if action else None,
+            request_id=action.request_id if action else None,
+            locked_reason=reason if shown else None,
+        )
+
+
+def _read(
+    connection: Any, location: Location
+) -> tuple[Server | None, Sequence[Action], str | None]:
+    server = location.handle.take() or servers.load(
+        connection, location.server_id
+    )
+    if server is None:
+        return None, (), None
+    reason = None
+    if server.locked:
+        reason = connection.execute(
+            _SELECT_REASON, {"server": server.uuid}
+        ).scalar()
+    return server, actions.load(connection, server.uuid), reason
+
+
+def _of_build_request(location: Location) -> Circumstances:
+    found = servers.load_build_request(location.server_id)
+    created = age(found[0].created_at) if found else None
+    return Circumstances(since=created.seconds if created else None)
+
+
+def _since(server: Server, found: Sequence[Action]) -> float | None:
+    state_age: Age | None = actions.state_age(server, found)
+    if state_age is None or not state_age.exact:
+        return None
+    return state_age.seconds
+
+
+def _named(server: Server, found: Sequence[Action]) -> Action | None:
+    """Return the action that runs, or ran last. None of ours."""
+    began = actions.current(server, found)
+    if began is not None:
+        return began
+    return next((a for a in found if not actions.is_ours(a)), None)

@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who sends a request, as Nova's own middleware found out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from state_policy.engine.ports.reading import Caller
+
+#: Where nova.api.auth leaves the context.
+KEY = "nova.context"
+
+
+def caller(environ: Mapping[str, Any]) -> Caller | None:
+    """Return the caller; None where no context is in the environment."""
+    context = environ.get(KEY)
+    return None if context is None else of(context)
+
+
+def of(context: Any) -> Caller:
+    """Return the caller that a RequestContext of Nova stands for."""
+    return Caller(
+        credentials=dict(context.to_policy_values()),
+        request_id=context.request_id or "",
+        context=context,
+    )

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Finds a server by the id of a request: one SELECT in the API database."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any
+
+import sqlalchemy as sa
+from nova.db.api import models
+from oslo_utils import uuidutils
+
+from state_policy.drivers.nova import cells
+from state_policy.drivers.nova.cells import Cell
+from state_policy.drivers.nova.server import Server
+from state_policy.engine.ports.reading import Location
+
+_MAPPINGS = models.InstanceMapping.__table__
+_CELLS = models.CellMapping.__table__
+_REQUESTS = models.BuildRequest.__table__
+
+# The build request rides along: whether there is one decides what a mapping
+# without a cell means.
+_SELECT = (
+    sa.select(
+        _MAPPINGS.c.instance_uuid,
+        _MAPPINGS.c.project_id,
+        _MAPPINGS.c.user_id,
+        _MAPPINGS.c.queued_for_delete,
+        _REQUESTS.c.id.label("request_id"),
+        _CELLS.c.id,
+        _CELLS.c.uuid,
+        _CELLS.c.name,
+        _CELLS.c.database_connection,
+        _CELLS.c.transport_url,
+        _CELLS.c.disabled,
+    )
+    .select_from(
+        _MAPPINGS.outerjoin(
+            _CELLS, _CELLS.c.id == _MAPPINGS.c.cell_id
+        ).outerjoin(
+            _REQUESTS, _REQUESTS.c.instance_uuid == _MAPPINGS.c.instance_uuid
+        )
+    )
+    .where(_MAPPINGS.c.instance_uuid == sa.bindparam("server"))
+)
+
+#: Seconds for which the row that the rights were judged by serves the facts.
+FRESH = 1.0
+
+
+class Handle:
+    """What the driver keeps with a location.
+
+    :ivar cell: None for a server that is only a build request
+    :ivar queued_for_delete: Nova's word that a delete was accepted once
+    """
+
+    def __init__(self, cell: Cell | None, queued_for_delete: bool) -> None:
+        self.cell = cell
+        self.queued_for_delete = queued_for_delete
+        self._lock = threading.Lock()
+        self._seen: tuple[float, Server] | None = None
+
+    def __repr__(self) -> str:
+        return f"Handle({self.cell!r})"
+
+    def keep(self, server: Server) -> None:
+        """Keep a row just read, for the next reader."""
+        with self._lock:
+            self._seen = (time.monotonic(), server)
+
+    def take(self) -> Server | None:
+        """Return the row kept, once, while it is fresh."""
+        with self._lock:
+            seen, self._seen = self._seen, None
+        if seen is None or time.monotonic() - seen[0] > FRESH:
+            return None
+        return seen[1]
+
+
+def locate(server_id: str) -> Location | None:
+    """Find a server; None where Nova would find none.
+
+    The id is looked up as it is given: whether capitals find a server is the
+    database's matter, as in Nova. A mapping without a cell and without a
+    build request is read once more, as Nova does: the server may have
+    reached its cell in between.
+
+    :raises Exception: whatever the database raises
+    """
+    if not uuidutils.is_uuid_like(server_id):
+        return None
+    row = _row(server_id)
+    if row is not None and _homeless(row):
+        row = _row(server_id)
+    if row is None or _homeless(row):
+        return None
+    return _location(row)
+
+
+def _row(server_id: str) -> Any:
+    return cells.read_api(
+        lambda connection: connection.execute(
+            _SELECT, {"server": server_id}
+        ).first()
+    )
+
+
+def _homeless(row: Any) -> bool:
+    return row.id is None and row.request_id is None
+
+
+def _location(row: Any) -> Location:
+    cell = None
+    if row.id is not None:
+        cell = Cell(
+            row.id,
+            row.uuid,
+            row.name,
+            row.database_connection,
+            row.transport_url,
+            bool(row.disabled),
+        )
+    return Location(
+        server_id=row.instance_uuid,
+        project_id=row.project_id,
+        user_id=row.user_id,
+        build_request=cell is None,
+        handle=Handle(cell, bool(row.queued_for_delete)),
+    )
