@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What follows once a row is concealed, and what ends a move half done.
+
+Every function here can be repeated at any time.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from state_policy.engine.ports.moving import Mover, Server
+from state_policy.quarantine.policy import Policy
+from state_policy.quarantine.record import Record
+
+LOG = logging.getLogger(__name__)
+
+EVENTS = "state_policy.quarantine"
+
+
+def follow_up(mover: Mover, policy: Policy, record: Record) -> None:
+    """Do what the request does after the row; never raises.
+
+    The API database first, without a limit of time: with it the server is
+    concealed for everybody. Ports are next, clients want them back.
+    """
+    try:
+        give_away(mover, record)
+    except Exception:
+        LOG.warning(
+            "server %s is still mapped to its owner, the sweep will repeat "
+            "it",
+            record.server_id,
+            exc_info=True,
+        )
+    left = mover.within(policy.request_budget, _steps(mover, policy, record))
+    if left:
+        LOG.warning(
+            "left to the sweep for server %s: %s",
+            record.server_id,
+            ", ".join(left),
+        )
+
+
+def give_away(mover: Mover, record: Record) -> None:
+    """Make the API database name the quarantine project."""
+    mover.give(record.server_id, record.target, leave_group=True)
+
+
+def _steps(
+    mover: Mover, policy: Policy, record: Record
+) -> Mapping[str, Callable[[], None]]:
+    server_id = record.server_id
+    steps: dict[str, Callable[[], None]] = {}
+    if policy.on_ports == "release":
+        steps["ports"] = partial(
+            mover.release_ports, server_id, record.made_by_compute
+        )
+    steps["placement"] = partial(mover.charge, server_id, record.target)
+    steps["consoles"] = partial(mover.close_consoles, server_id)
+    steps["notification"] = partial(tell, mover, "conceal", record)
+    return steps
+
+
+@dataclass(frozen=True, slots=True)
+class Leftover:
+    """A step that a request may have left undone.
+
+    :ivar lacking: looks whether it did
+    """
+
+    name: str
+    lacking: Callable[[], bool]
+    act: Callable[[], None]
+
+
+def leftovers(
+    mover: Mover, policy: Policy, server: Server, record: Record
+) -> tuple[Leftover, ...]:
+    """Return what to look for on a concealed or settled server.
+
+    A build that goes on binds ports late, and a slow network service may
+    bind them after they were released; so this is looked at again.
+    """
+    unmapped = server.mapped != record.target
+    made = set(record.made_by_compute)
+    made |= {port.id for port in server.ports if port.made_by_compute}
+    return (
+        Leftover(
+            "mapping",
+            lambda: unmapped,
+            partial(give_away, mover, record),
+        ),
+        Leftover(
+            "consoles",
+            lambda: unmapped,
+            partial(mover.close_consoles, server.id),
+        ),
+        Leftover(
+            "placement",
+            lambda: mover.consumer(server.id) not in (None, record.target),
+            partial(mover.charge, server.id, record.target),
+        ),
+        Leftover(
+            "ports",
+            lambda: (
+                policy.on_ports == "release"
+                and bool(mover.bound_ports(server.id))
+            ),
+            partial(mover.release_ports, server.id, tuple(sorted(made))),
+        ),
+    )
+
+
+def tell(mover: Mover, what: str, record: Record) -> None:
+    """Send a notification that names the owner.
+
+    Nova sends no delete for the owner; billing needs one.
+    """
+    mover.notify(f"{EVENTS}.{what}", payload(record))
+
+
+def payload(record: Record) -> dict[str, Any]:
+    """Return what a notification says."""
+    return {
+        "server_id": record.server_id,
+        "project_id": record.owner.project_id,
+        "user_id": record.owner.user_id,
+        "quarantine_project_id": record.target.project_id,
+        "request_id": record.request_id,
+        "operation": record.operation,
+        "concealed_at": record.since.isoformat(),
+    }

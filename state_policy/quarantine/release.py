@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Giving a server back to its owner.
+
+The record is written first, so that a sweep that comes upon the half of it
+goes on in this direction. Then the stores in reverse: placement, API
+database, row.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from state_policy.engine.ports.moving import Mover, Server
+from state_policy.quarantine import finish
+from state_policy.quarantine.record import Kind, Record, dump
+
+LOG = logging.getLogger(__name__)
+
+
+def release(mover: Mover, server: Server, record: Record) -> None:
+    """Give a server back, or go on with it.
+
+    :param record: its newest record
+    """
+    if record.kind is not Kind.RELEASE:
+        record = record.next(Kind.RELEASE, mover.now())
+        mover.write_record(server.id, record.owner, dump(record))
+    finish_release(mover, record)
+
+
+def finish_release(mover: Mover, record: Record) -> None:
+    """Do what a release still lacks; every step can be repeated."""
+    mover.charge(record.server_id, record.owner)
+    mover.give(record.server_id, record.owner, join_group=record.group)
+    mover.return_row(record.server_id, record.owner, record.locked_by)
+    finish.tell(mover, "release", record)
+    LOG.info("server %s is its owner's again", record.server_id)
+
+
+def give_back_deleted(mover: Mover, server: Server, record: Record) -> None:
+    """End the move of a server that was deleted meanwhile.
+
+    Compute's clean-up passes hidden rows, so the row is shown; mapping and
+    request spec follow the row, which is still its owner's.
+    """
+    if server.hidden:
+        mover.show_deleted_row(server.id)
+    mover.give(server.id, record.owner, deleted=True)
+    finish.tell(mover, "deleted", record)
+    LOG.info("server %s was deleted while it was concealed", server.id)

@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ends what requests and operators have begun; run every minute.
+
+Two sweeps at once are harmless: every step either excludes the other or can
+be repeated.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from state_policy.engine.facts import Facts
+from state_policy.engine.ports.moving import Mover, Server
+from state_policy.engine.ports.reading import Reader
+from state_policy.engine.ruleset import Rule, RuleSet
+from state_policy.quarantine import finish, purge, release
+from state_policy.quarantine.plan import (
+    Plan,
+    Step,
+    age,
+    completed,
+    plan,
+    stranded,
+)
+from state_policy.quarantine.policy import Policy
+from state_policy.quarantine.reask import Reasking
+from state_policy.quarantine.record import Kind, Record, dump, of
+
+LOG = logging.getLogger(__name__)
+
+#: Ports may be bound late, by a slow network service: so long are they
+#: looked at after the newest record, in seconds.
+LATE = 86_400
+
+RELEASE_RULE = "quarantine:release"
+PURGE_RULE = "quarantine:purge"
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What was done, or in a dry run would be, with one server.
+
+    :ivar step: ``settle``, ``purge``, ``conceal`` ...
+    :ivar error: why it failed, None where it did not
+    """
+
+    server_id: str
+    step: str
+    why: str
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What one sweep did, and what it could not see."""
+
+    done: tuple[Done, ...]
+    unseen: tuple[str, ...] = ()
+
+    @property
+    def failed(self) -> bool:
+        """Return whether something is left to do that should not be."""
+        return bool(self.unseen) or any(d.error for d in self.done)
+
+
+class Sweep:
+    """One run over every server in quarantine.
+
+    :param rules: for the rules of purge, release and quarantine; None: no
+        rule is asked
+    :param reader: reads what those rules look at
+    :param dry_run: say what would be done and do nothing
+    """
+
+    def __init__(
+        self,
+        mover: Mover,
+        policy: Policy,
+        rules: RuleSet | None = None,
+        reader: Reader | None = None,
+        dry_run: bool = False,
+    ) -> None:
+        self._mover = mover
+        self._policy = policy
+        self._rules = rules
+        self._reader = reader
+        self._dry_run = dry_run
+
+    def run(self) -> Report:
+        """Sweep everything; what fails for one server is told, not raised."""
+        listing = self._mover.held(self._policy.projects)
+        done = [
+            found
+            for server_id in listing.ids
+            for found in self._guarded(server_id, self._sweep)
+        ]
+        return Report((*done, *self._reask()), listing.unseen)
+
+    def one(self, server_id: str, settle_now: bool = False) -> Report:
+        """Sweep one server.
+
+        :param settle_now: settle it although something still runs, which
+            may then never end
+        """
+
+        def work(found: str) -> list[Done]:
+            return self._sweep(found, settle_now)
+
+        return Report(tuple(self._guarded(server_id, work)))
+
+    def _guarded(
+        self, server_id: str, work: Callable[[str], list[Done]]
+    ) -> list[Done]:
+        try:
+            return work(server_id)
+        except Exception as e:
+            LOG.warning("sweeping %s failed", server_id, exc_info=True)
+            error = f"{type(e).__name__}: {e}"
+            return [Done(server_id, "sweep", "it could not be swept", error)]
+
+    def _sweep(self, server_id: str, settle_now: bool = False) -> list[Done]:
+        server = self._mover.look(server_id)
+        if server is None:
+            return []
+        record = of(server)
+        found = plan(server, record, self._policy, self._mover.now())
+        if record is None or found.step in (Step.ODD, Step.STUCK):
+            error = found.why
+            return [Done(server_id, str(found.step), found.why, error)]
+        if settle_now and server.hidden and not server.deleted:
+            found = Plan(Step.SETTLE, "it was asked for")
+        done = self._finish(server, record, found)
+        if any(d.error and d.step == "finish mapping" for d in done):
+            return done
+        if found.step is Step.FINISH and not server.hidden:
+            found = self._ruled(server, record) or found
+        return done + self._do(server, record, found)
+
+    def _finish(
+        self, server: Server, record: Record, found: Plan
+    ) -> list[Done]:
+        """Do what the stores still lack, before anything else."""
+        if found.step not in (Step.FINISH, Step.SETTLE):
+            return []
+        seconds = (self._mover.now() - record.at).total_seconds()
+        if not server.hidden and seconds > LATE:
+            return []
+        return [
+            done
+            for leftover in finish.leftovers(
+                self._mover, self._policy, server, record
+            )
+            if (done := self._make_up(server.id, leftover)) is not None
+        ]
+
+    def _make_up(
+        self, server_id: str, leftover: finish.Leftover
+    ) -> Done | None:
+        step, why, error = f"finish {leftover.name}", "it was left over", None
+        try:
+            if not leftover.lacking():
+                return None
+            if not self._dry_run:
+                leftover.act()
+        except Exception as e:
+            LOG.warning("%s: %s failed", server_id, step, exc_info=True)
+            error = f"{type(e).__name__}: {e}"
+        return Done(server_id, step, why, error)
+
+    def _do(self, server: Server, record: Record, found: Plan) -> list[Done]:
+        acts: dict[Step, Callable[[Server, Record], object]] = {
+            Step.SETTLE: self._settle,
+            Step.GIVE_BACK: self._give_back,
+            Step.RELEASE: self._release,
+            Step.PURGE: self._purge,
+        }
+        act = acts.get(found.step)
+        if act is None:
+            return []
+        if not self._dry_run:
+            act(server, record)
+        return [Done(server.id, str(found.step), found.why)]
+
+    def _settle(self, server: Server, record: Record) -> None:
+        record = record.next(
+            Kind.SETTLE, self._mover.now(), stranded=stranded(server)
+        )
+        if self._mover.settle_row(server, record.target, dump(record)):
+            finish.tell(self._mover, "settle", record)
+
+    def _give_back(self, server: Server, record: Record) -> None:
+        release.give_back_deleted(self._mover, server, record)
+
+    def _release(self, server: Server, record: Record) -> None:
+        release.release(self._mover, server, record)
+
+    def _purge(self, server: Server, record: Record) -> None:
+        purge.purge(self._mover, server, record)
+
+    def _ruled(self, server: Server, record: Record) -> Plan | None:
+        """Return what the rules say of a settled server.
+
+        Where both are true it is released: nothing is lost by it.
+        """
+        for name, step in (
+            (RELEASE_RULE, Step.RELEASE),
+            (PURGE_RULE, Step.PURGE),
+        ):
+            rule = self._rules.rules.get(name) if self._rules else None
+            if rule is None or rule.constant is False:
+                continue
+            if rule.test(self._facts(server, record, rule)) is True:
+                return Plan(step, f"rule {name}")
+        return None
+
+    def _facts(self, server: Server, record: Record, rule: Rule) -> Facts:
+        facts: dict[str, object] = {
+            "quarantine.age": age(record, self._mover.now()),
+            "quarantine.completed": completed(server, record),
+        }
+        others = rule.needs - facts.keys()
+        if others and self._reader is not None:
+            location = self._reader.locate(server.id)
+            if location is not None:
+                caller = self._mover.caller_for(record.target, "")
+                facts |= self._reader.read(caller, location, others)
+        return facts
+
+    def _reask(self) -> list[Done]:
+        if self._rules is None or self._reader is None:
+            return []
+        reasking = Reasking(
+            self._mover,
+            self._policy,
+            self._rules,
+            self._reader,
+            self._dry_run,
+        )
+        return [Done(*found) for found in reasking.run()]
