@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Gathers what an explanation needs beside the decision.
+
+Only refusals come here, so a few more facts may be read than the decision
+needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from state_policy.engine import possible
+from state_policy.engine.facts import Facts
+from state_policy.engine.operations import OPERATIONS
+from state_policy.engine.ports.reading import (
+    Caller,
+    Circumstances,
+    Location,
+    Reader,
+)
+from state_policy.engine.ruleset import RuleSet
+
+
+@dataclass(frozen=True, slots=True)
+class Background:
+    """What an explanation adds to a decision.
+
+    :ivar possible: names of operations the caller could have now
+    """
+
+    circumstances: Circumstances = field(default_factory=Circumstances)
+    possible: tuple[str, ...] = ()
+
+
+class Explainer:
+    """Knows whom to ask.
+
+    :param rules: returns the rule set in force
+    """
+
+    def __init__(self, reader: Reader, rules: Callable[[], RuleSet]) -> None:
+        self._reader = reader
+        self._rules = rules
+
+    def background(
+        self, caller: Caller, location: Location, facts: Facts, refused: str
+    ) -> Background:
+        """Return what to add to a refusal.
+
+        :param facts: those that are known; what is missing is read
+        :param refused: the operation, which is not offered
+        """
+        return Background(
+            self._reader.circumstances(caller, location),
+            self._possible(caller, location, facts, refused),
+        )
+
+    def _possible(
+        self, caller: Caller, location: Location, facts: Facts, refused: str
+    ) -> tuple[str, ...]:
+        rules = self._rules()
+        missing = possible.needs(rules) - facts.keys()
+        known = {**self._reader.read(caller, location, missing), **facts}
+        return tuple(
+            name
+            for name in possible.offers(
+                rules,
+                known,
+                self._reader.natively_allowed(known),
+                caller.is_admin,
+            )
+            if name != refused
+            and self._reader.may(caller, location, OPERATIONS[name].gate)
+        )

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What can be done to a server now: by the rules, and by Nova itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Set
+
+from state_policy.engine.facts import Facts
+from state_policy.engine.ruleset import RuleSet
+
+#: The operations that are offered as a way out, the most useful first: those
+#: that end a state come before those that begin one.
+OFFERED = (
+    "unlock",
+    "confirm_resize",
+    "revert_resize",
+    "restore",
+    "unshelve",
+    "unpause",
+    "resume",
+    "unrescue",
+    "start",
+    "reboot_hard",
+    "rebuild",
+    "delete",
+    "force_delete",
+    "stop",
+    "reboot_soft",
+    "pause",
+    "suspend",
+    "create_image",
+    "resize",
+    "shelve",
+    "rescue",
+    "attach_volume",
+    "attach_interface",
+)
+
+#: Of them, those that do not need the server's compute host: Nova deletes in
+#: the API where the host is down (nova.compute.api.API._local_delete).
+WITHOUT_HOST = frozenset({"unlock", "delete", "force_delete"})
+
+#: What an offer depends on, beside the facts that rules name.
+FACTS = frozenset(
+    {
+        "server.vm_state",
+        "server.task_state",
+        "server.launched",
+        "server.locked",
+        "server.host_up",
+    }
+)
+
+
+def needs(rules: RuleSet) -> frozenset[str]:
+    """Return the keys of the facts to read before asking :func:`offers`."""
+    return FACTS.union(*(rules.operations[name].may.needs for name in OFFERED))
+
+
+def offers(
+    rules: RuleSet, facts: Facts, native: Set[str] | None, admin: bool
+) -> Iterator[str]:
+    """Yield names of operations that would be taken now, in order.
+
+    Whether the caller has the right is not looked at here.
+
+    :param native: what Nova itself would take in this state, None where it
+        cannot be told: then nothing is offered
+    :param admin: whether Nova's lock does not bind the caller
+    """
+    if native is None or facts.get("server.cell_up") is False:
+        return
+    locked = facts.get("server.locked") is True
+    for name in OFFERED:
+        if name not in native or (name == "unlock") > locked:
+            continue
+        if locked and not admin and name != "unlock":
+            continue
+        if facts.get("server.host_up") is False and name not in WITHOUT_HOST:
+            continue
+        if rules.operations[name].may.test(facts) is True:
+            yield name

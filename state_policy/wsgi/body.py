@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reading a request's body ahead of the API, which still reads all of it.
+
+What the API sees afterwards is what was sent, byte for byte, also where the
+body is too long, ends early or cannot be read: then the part that was read is
+put back before the rest, and the API meets the same end.
+"""
+
+from __future__ import annotations
+
+import io
+from typing import Any, BinaryIO
+from wsgiref.types import WSGIEnvironment
+
+_CHUNK = 65535
+_SEEKABLE = "webob.is_body_seekable"
+
+
+class UnreadableError(Exception):
+    """The body is longer than the bound, ends early or cannot be read."""
+
+
+def read(environ: WSGIEnvironment, limit: int) -> bytes:
+    """Return the body and put it back.
+
+    Which requests have a body at all is WebOb's rule: one whose length is
+    told and is not 0, or whose server says that its input ends by itself.
+
+    :param limit: bytes; a longer body is not read
+    :raises UnreadableError: the request is as it was, for the API to judge
+    """
+    length = _length(environ)
+    if length is None:
+        if not _terminated(environ):
+            return b""
+    elif length <= 0:
+        return b""
+    elif length > limit:
+        raise UnreadableError("longer than the bound")
+    content = _take(environ, length, limit)
+    environ["wsgi.input"] = io.BytesIO(content)
+    environ["CONTENT_LENGTH"] = str(len(content))
+    environ[_SEEKABLE] = True
+    return content
+
+
+def _length(environ: WSGIEnvironment) -> int | None:
+    try:
+        return int(environ.get("CONTENT_LENGTH") or "")
+    except ValueError:
+        return None
+
+
+def _terminated(environ: WSGIEnvironment) -> bool:
+    return bool(
+        environ.get(
+            "wsgi.input_terminated", environ.get("webob.is_body_readable")
+        )
+    )
+
+
+def _take(environ: WSGIEnvironment, length: int | None, limit: int) -> bytes:
+    """Return the whole body, or put back what was read and raise."""
+    source = environ["wsgi.input"]
+    if environ.get(_SEEKABLE):
+        source.seek(0)
+    wanted = limit + 1 if length is None else length
+    parts: list[bytes] = []
+    reason = _collect(source, wanted, parts)
+    content = b"".join(parts)
+    if reason is None and length is None and len(content) > limit:
+        reason = "longer than the bound"
+    if reason is None and length is not None and len(content) < length:
+        reason = "shorter than its length"
+    if reason is not None:
+        _put_back(environ, content, source)
+        raise UnreadableError(reason)
+    return content
+
+
+def _collect(source: Any, wanted: int, parts: list[bytes]) -> str | None:
+    """Add up to so many bytes to the parts; return what went wrong."""
+    missing = wanted
+    while missing > 0:
+        try:
+            chunk = source.read(min(missing, _CHUNK))
+        except Exception as error:  # noqa: BLE001
+            # Of a server, or of a filter that bounds the size. The API meets
+            # it when it reads on, and answers as it does without us.
+            return type(error).__name__
+        if not chunk:
+            return None
+        parts.append(chunk)
+        missing -= len(chunk)
+    return None
+
+
+def _put_back(environ: WSGIEnvironment, content: bytes, source: Any) -> None:
+    if environ.get(_SEEKABLE):
+        source.seek(0)
+    else:
+        environ["wsgi.input"] = _joined(content, source)
+
+
+def _joined(first: bytes, rest: Any) -> BinaryIO:
+    return io.BufferedReader(_Joined(first, rest))
+
+
+class _Joined(io.RawIOBase):
+    """Bytes, then whatever else a stream gives."""
+
+    def __init__(self, first: bytes, rest: Any) -> None:
+        self._first = memoryview(first)
+        self._rest = rest
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any, /) -> int:
+        if self._first:
+            chunk = bytes(self._first[: len(buffer)])
+            self._first = self._first[len(chunk) :]
+        else:
+            chunk = self._rest.read(len(buffer))
+        buffer[: len(chunk)] = chunk
+        return len(chunk)

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a recognised request to a decision, reading no fact in vain."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterable, Set
+from dataclasses import dataclass
+
+from state_policy.engine.decision import Decision, Verdict
+from state_policy.engine.evaluate import decide
+from state_policy.engine.facts import CALLER, Facts
+from state_policy.engine.operations import Operation
+from state_policy.engine.ports.reading import Caller, Location, Reader
+from state_policy.engine.ruleset import OperationRules, RuleSet
+
+#: Returns the rule set in force.
+Rules = Callable[[], RuleSet]
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A request on one server, recognised.
+
+    :ivar location: None while nobody has looked
+    """
+
+    operation: Operation
+    server_id: str
+    caller: Caller
+    location: Location | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """The facts of a request and the rules to ask; decides as often as asked.
+
+    :ivar shadow: rules that are tried beside, or None
+    """
+
+    operation: str
+    location: Location
+    facts: Facts
+    rules: RuleSet
+    shadow: RuleSet | None
+    retry_after: int
+    refuse_unknown: bool
+    id: str
+
+    def decide(self, without: Set[Verdict]) -> Decision:
+        """Return the decision, some verdicts being out of the question."""
+        return self._decide(self.rules, without)
+
+    def differing(self, decision: Decision) -> Decision | None:
+        """Return what the shadow rules decide, where it is something else."""
+        if self.shadow is None:
+            return None
+        other = self._decide(self.shadow, frozenset())
+        same = (other.verdict, other.code) == (decision.verdict, decision.code)
+        return None if same else other
+
+    def _decide(self, rules: RuleSet, without: Set[Verdict]) -> Decision:
+        return decide(
+            rules,
+            self.operation,
+            self.facts,
+            id=self.id,
+            retry_after=self.retry_after,
+            refuse_unknown=self.refuse_unknown,
+            without=without,
+        )
+
+
+class Judge:
+    """Knows the rules in force and who reads facts.
+
+    :param shadow: rules that are tried beside, or None
+    :param retry_after: seconds to say where nobody knows how long
+    :param refuse_unknown: refuse where missing facts leave open whether a
+        request may pass
+    """
+
+    def __init__(
+        self,
+        reader: Reader,
+        rules: Rules,
+        shadow: Rules | None = None,
+        *,
+        retry_after: int = 30,
+        refuse_unknown: bool = False,
+    ) -> None:
+        self._reader = reader
+        self._rules = rules
+        self._shadow = shadow
+        self._retry_after = retry_after
+        self._refuse_unknown = refuse_unknown
+
+    def judge(self, request: Request) -> Judgement | None:
+        """Return what there is to decide.
+
+        :returns: None where the request is allowed whatever the facts are,
+            or the server is not there
+        """
+        name = request.operation.name
+        rules = self._rules()
+        shadow = self._shadow() if self._shadow else None
+        concerned = [rules.operations[name]]
+        if shadow is not None:
+            concerned.append(shadow.operations[name])
+        if _settled(concerned, request.caller):
+            return None
+        location = request.location or self._reader.locate(request.server_id)
+        if location is None:
+            return None
+        needs = frozenset().union(*(found.needs for found in concerned))
+        return Judgement(
+            name,
+            location,
+            self._reader.read(request.caller, location, needs),
+            rules,
+            shadow,
+            self._retry_after,
+            self._refuse_unknown,
+            str(uuid.uuid4()),
+        )
+
+
+def _settled(concerned: Iterable[OperationRules], caller: Caller) -> bool:
+    """Return whether the caller alone settles it: a plain allow."""
+    facts = {CALLER: caller.credentials}
+    return all(
+        found.plain or (not _asks_target(found) and _allows(found, facts))
+        for found in concerned
+    )
+
+
+def _asks_target(found: OperationRules) -> bool:
+    """Return whether a rule compares the caller with the server's owner."""
+    return any(
+        literal.fact == CALLER and "%(" in str(literal)
+        for rule in found.all
+        for literal in rule.literals
+    )
+
+
+def _allows(found: OperationRules, facts: Facts) -> bool:
+    """Return whether these facts are enough to allow and do nothing else."""
+    _, _, *others = found.all
+    return found.may.test(facts) is True and all(
+        rule.test(facts) is False for rule in others
+    )
