@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the tests of the quarantine share: the move on real Nova."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any, ClassVar
+
+from nova import context, objects
+
+from state_policy.conf.settings import QuarantineSettings
+from state_policy.engine.ports.moving import Owner
+from state_policy.quarantine import record as records
+from state_policy.quarantine.conceal import Answer, Wish, conceal
+from state_policy.quarantine.sweep import Done, Report, Sweep
+from tests.functional import base
+from tests.functional.harness import surgery
+
+OWNED_PORT = "ce531f90-3d91-4b79-8c1d-4d2f1c7a4b3e"
+
+OWNER = Owner(base.OWNER_PROJECT, base.OWNER.user_id)
+KEEPER = Owner(base.QUARANTINE_PROJECT, "keeper")
+
+
+class MoveCase(base.NovaTestCase):
+    """Moves servers without the filter, step by step.
+
+    :cvar POLICY: settings of the quarantine that differ
+    """
+
+    FILTERED = False
+    POLICY: ClassVar[dict[str, Any]] = {}
+
+    def setUp(self) -> None:
+        """Make the mover that the filter would have."""
+        super().setUp()
+        from state_policy.drivers.nova.moving import Mover
+
+        self.mover = Mover()
+        self.policy = QuarantineSettings(
+            enabled=True,
+            projects=(KEEPER.project_id,),
+            user=KEEPER.user_id,
+            settle_after=0,
+        )
+        self.policy = replace(self.policy, **self.POLICY)
+
+    def wish(self, **more: Any) -> Wish:
+        """Return what the filter would ask for the owner's DELETE."""
+        values: dict[str, Any] = {
+            "operation": "delete",
+            "credentials": {
+                "project_id": OWNER.project_id,
+                "user_id": OWNER.user_id,
+                "roles": ["member", "reader"],
+                "is_admin": False,
+            },
+            "request_id": "req-of-the-owner",
+        }
+        return Wish(**{**values, **more})
+
+    def conceal(self, server_id: str, **more: Any) -> Answer:
+        """Conceal a server as the filter does."""
+        return conceal(
+            self.mover, self.policy, server_id, self.wish(**more)
+        )
+
+    def sweep(self, **more: Any) -> Report:
+        """Run a sweep."""
+        return Sweep(self.mover, self.policy, **more).run()
+
+    def swept(self, **more: Any) -> list[str]:
+        """Run a sweep in which nothing fails; return its steps."""
+        report = self.sweep(**more)
+        self.assertEqual([], [d for d in report.done if d.error])
+        self.assertEqual((), report.unseen)
+        return [done.step for done in report.done]
+
+    def errors(self, report: Report) -> list[Done]:
+        """Return what failed in a sweep."""
+        return [done for done in report.done if done.error]
+
+    def records(self, server_id: str) -> list[records.Record]:
+        """Return the records of a server, the oldest first."""
+        return [
+            records.load(event["traceback"])
+            for event in surgery.events(server_id)
+            if event["event"] == "state_policy_record"
+        ]
+
+    def mapped(self, server_id: str) -> str:
+        """Return the project of a server's mapping."""
+        found = objects.InstanceMapping.get_by_instance_uuid(
+            context.get_admin_context(), server_id
+        )
+        return str(found.project_id)
+
+    def spec_project(self, server_id: str) -> str:
+        """Return the project of a server's request spec."""
+        found = objects.RequestSpec.get_by_instance_uuid(
+            context.get_admin_context(), server_id
+        )
+        return str(found.project_id)
+
+    def allocations(self, server_id: str) -> dict[str, Any]:
+        """Return what placement has for a server."""
+        found = self.placement.get(
+            f"/allocations/{server_id}", version="1.28"
+        ).body
+        return dict(found)
+
+    def charged(self, server_id: str) -> str | None:
+        """Return the project that placement charges for a server."""
+        found = self.allocations(server_id)
+        return found.get("project_id") if found["allocations"] else None
+
+    def guests(self) -> list[str]:
+        """Return the ids of the guests that the hypervisors run."""
+        return [
+            uuid
+            for compute in self.computes.values()
+            for uuid in compute.manager.driver.list_instance_uuids()
+        ]
+
+    def assert_concealed(self, server_id: str) -> None:
+        """Every store says that the server is concealed."""
+        row = surgery.row(server_id)
+        self.assertTrue(row["hidden"])
+        self.assertTrue(row["locked"])
+        self.assertEqual(OWNER.project_id, row["project_id"])
+        self.assertEqual(KEEPER.project_id, self.mapped(server_id))
+        self.assertEqual(KEEPER.project_id, self.spec_project(server_id))
+        self.assertNotIn(server_id, self.listed())
+
+    def assert_settled(self, server_id: str) -> None:
+        """Every store says that the server is the quarantine project's."""
+        row = surgery.row(server_id)
+        self.assertFalse(row["hidden"])
+        self.assertEqual(KEEPER.project_id, row["project_id"])
+        self.assertEqual(KEEPER.user_id, row["user_id"])
+        self.assertEqual(KEEPER.project_id, self.mapped(server_id))
+        self.assertEqual(KEEPER.project_id, self.spec_project(server_id))
+        self.assertIn(self.charged(server_id), (None, KEEPER.project_id))
+        self.assertNotIn(server_id, self.listed())
+
+    def assert_owners(self, server_id: str) -> None:
+        """Every store says that the server is its owner's."""
+        row = surgery.row(server_id)
+        self.assertFalse(row["hidden"])
+        self.assertEqual(OWNER.project_id, row["project_id"])
+        self.assertEqual(OWNER.user_id, row["user_id"])
+        self.assertEqual(OWNER.project_id, self.mapped(server_id))
+        self.assertEqual(OWNER.project_id, self.spec_project(server_id))
+        self.assertIn(self.charged(server_id), (None, OWNER.project_id))
+
+
+def text_of(found: Any) -> str:
+    """Return anything as text, to look for secrets in it."""
+    return json.dumps(found, default=str)
