@@ -95,7 +95,10 @@ docs: $(DOCS)
 	@echo 'doc/build/html/index.html'
 
 samples: $(RUN)
-	$(PY) -m tests.samples
+	$(VENV)/bin/oslo-config-generator \
+		--config-file etc/state_policy/config-generator.conf
+	$(VENV)/bin/oslopolicy-sample-generator \
+		--config-file etc/state_policy/policy-generator.conf
 
 stress: $(RUN)
 	$(PY) -m pytest -q -m stress tests
