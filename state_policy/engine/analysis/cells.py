@@ -4,14 +4,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from state_policy.engine.analysis import diagram as dd
 from state_policy.engine.analysis.regions import NO
-from state_policy.engine.analysis.space import TASK_STATE, VM_STATE, Space
+from state_policy.engine.analysis.space import (
+    TASK_STATE,
+    VM_STATE,
+    Axis,
+    Space,
+)
 from state_policy.engine.facts import CALLER
-from state_policy.engine.states import VM_STATES
+from state_policy.engine.states import GROUPS, VM_STATES
 
 #: Names given to what a rule only compares with a value of the server's.
 _SERVER_PROJECT, _SERVER_USER = "server-project", "server-user"
@@ -73,34 +78,49 @@ def _credential(caller: dict[str, Any], part: str, value: Any) -> None:
         caller.setdefault(kind, "other")
 
 
-def words(space: Space, regions: Mapping[int, Sequence[int]]) -> list[str]:
+def words(
+    space: Space, regions: Mapping[int, Sequence[int]], caller: bool = True
+) -> list[str]:
     """Return the facts of a path as a person reads them.
 
     :param regions: for some axes the regions that the path allows
+    :param caller: whether to say something about the caller
     """
     found = []
     for index, allowed in sorted(regions.items()):
         axis = space.axes[index]
-        labels = [axis.regions[i].label for i in allowed]
-        if axis.part and axis.regions[-1].value is True:
-            sign = "without " if labels == [NO] else ""
-            found.append(f"{sign}{_name(axis.fact)}:{axis.part}".lstrip(":"))
-        else:
-            name = axis.part or _name(axis.fact)
-            found.append(_phrase(name, labels, axis.ages))
+        if axis.fact == CALLER and not caller:
+            continue
+        found.append(_fact(axis, [axis.regions[i].label for i in allowed]))
     return found
 
 
-def _name(fact: str) -> str:
-    """Return a fact's name without what every one has."""
-    return "" if fact == CALLER else fact.removeprefix("server.")
+def caller_words(space: Space, regions: Mapping[int, Sequence[int]]) -> str:
+    """Return who a path is about: ``admin``, ``all but member``."""
+    those, others = [], []
+    for index, allowed in sorted(regions.items()):
+        axis = space.axes[index]
+        if axis.fact == CALLER:
+            text = _fact(axis, [axis.regions[i].label for i in allowed])
+            text = text.replace("role:", "")
+            (others if text.startswith("without ") else those).append(
+                text.removeprefix("without ")
+            )
+    if others and not those:
+        return f"all but {' or '.join(others)}"
+    return ", ".join([" and ".join(those), *(f"not {o}" for o in others)])
 
 
-def _phrase(name: str, labels: Iterable[str], ages: bool) -> str:
-    texts = [text for text in labels]
-    if ages or any(text.startswith(("<", ">")) for text in texts):
-        return " or ".join(f"{name} {_merged(texts)}".split(" or "))
-    return f"{name} {' or '.join(texts)}"
+def _fact(axis: Axis, labels: list[str]) -> str:
+    name = axis.fact.removeprefix("server.")
+    if axis.fact == CALLER:
+        name = ""
+    if axis.part and axis.regions[-1].value is True:
+        sign = "without " if labels == [NO] else ""
+        return f"{sign}{name}:{axis.part}".replace(" :", " ").lstrip(":")
+    if axis.ages or any(text.startswith(("<", ">")) for text in labels):
+        return f"{name} {_merged(labels)}"
+    return f"{axis.part or name} {' or '.join(labels)}"
 
 
 def _merged(labels: Sequence[str]) -> str:
@@ -109,7 +129,7 @@ def _merged(labels: Sequence[str]) -> str:
         return " or ".join(labels)
     low = [t for t in labels[0].split(" and ") if t.startswith(">")]
     high = [t for t in labels[-1].split(" and ") if t.startswith("<")]
-    return " and ".join([*low, *high]) or "of any length"
+    return " and ".join([*low, *high]) or "any"
 
 
 def states(bits: int) -> str:
@@ -130,12 +150,18 @@ def states(bits: int) -> str:
     return "; ".join(texts)
 
 
-def tasks_in_words(tasks: int) -> str:
-    """Return a set of task_states in few words."""
-    names = [
-        task or "none" for i, task in enumerate(dd.TASKS) if tasks >> i & 1
+def task_names(tasks: int) -> list[str]:
+    """Return the task_states of a set, ``none`` for no task."""
+    return [
+        task or "none"
+        for column, task in enumerate(dd.TASKS)
+        if tasks >> column & 1
     ]
-    return _few(names, [task or "none" for task in dd.TASKS])
+
+
+def tasks_in_words(tasks: int) -> str:
+    """Return a set of task_states in few words, groups by their names."""
+    return _few(task_names(tasks), task_names(dd.ROW))
 
 
 def _few(names: Sequence[str], every: Sequence[str]) -> str:
@@ -143,6 +169,16 @@ def _few(names: Sequence[str], every: Sequence[str]) -> str:
         return "*"
     if len(names) > len(every) / 2:
         missing = [name for name in every if name not in names]
-        return "*(but " + ",".join(missing) + ")"
-    return ",".join(names)
+        return "*(but " + ",".join(_grouped(missing)) + ")"
+    return ",".join(_grouped(names))
 
+
+def _grouped(names: Sequence[str]) -> list[str]:
+    """Return names with those of a predefined group put together."""
+    left = list(names)
+    found = []
+    for group, (kind, members) in GROUPS.items():
+        if kind == TASK_STATE and len(members) > 1 and {*members} <= {*left}:
+            found.append(f"rule:{group}")
+            left = [name for name in left if name not in members]
+    return left + found

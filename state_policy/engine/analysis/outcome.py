@@ -133,7 +133,6 @@ class Analysis:
         self.rules = rules
         self.space = space or Space(rules)
         self.project = Projector(self.space)
-        self._lifting: dict[tuple[dd.Diagram, ...], tuple[dd.Diagram, ...]] = {}
 
     @cached_property
     def outcomes(self) -> Mapping[str, Outcomes]:

@@ -138,7 +138,9 @@ def _cuts(literals: Sequence[Literal]) -> dict[str, Literal]:
 
 
 def _label(
-    values: Sequence[Any], literals: Sequence[Literal], cuts: dict[str, Literal]
+    values: Sequence[Any],
+    literals: Sequence[Literal],
+    cuts: dict[str, Literal],
 ) -> str:
     first = values[0]
     if first is None and len(values) == 1:

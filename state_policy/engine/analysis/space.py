@@ -97,7 +97,9 @@ class Space:
 
     def of(self, fact: str) -> tuple[int, ...]:
         """Return the indexes of the axes of a fact."""
-        return tuple(i for i, axis in enumerate(self.axes) if axis.fact == fact)
+        return tuple(
+            index for index, axis in enumerate(self.axes) if axis.fact == fact
+        )
 
     def cells(self, axes: Iterable[int] = ()) -> int:
         """Return the size of the space that these axes and the states make."""
