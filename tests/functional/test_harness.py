@@ -47,3 +47,30 @@ class TestWithoutFilter(base.NovaTestCase):
             self.ask("GET", f"/servers/{server}")
         self.assertIn("api", seen.selects())
         self.assertIn("cell1", seen.selects())
+
+
+class TestFilterIsLoaded(base.NovaTestCase):
+    """Nova's own loader finds the filter in the paste file, twice."""
+
+    RULES = '"server:pause": "!"\n"server:unpause": "@"\n'
+
+    def test_both_pipelines_ask_the_rules(self) -> None:
+        server = self.boot()
+        for prefix in ("/v2.1", "/v2"):
+            answer = self.act(server, "pause", prefix=prefix)
+            self.assertEqual(403, answer.status, prefix)
+            self.assertIn("forbidden", answer.json)
+        self.assertEqual("active", surgery.row(server)["vm_state"])
+
+
+class TestFilterIsAbsent(base.NovaTestCase):
+    """The same rules without the filter change nothing."""
+
+    FILTERED = False
+    RULES = TestFilterIsLoaded.RULES
+
+    def test_neither_pipeline_asks_the_rules(self) -> None:
+        server = self.boot()
+        self.assertEqual(202, self.act(server, "pause").status)
+        self._wait_for_state_change({"id": server}, "PAUSED")
+        self.assertEqual(202, self.act(server, "unpause", prefix="/v2").status)

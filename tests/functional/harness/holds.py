@@ -31,6 +31,8 @@ class Hold:
         self._released = threading.Event()
         self._count = threading.Condition()
         self._inside = 0
+        #: How long a call stays blocked at most, in seconds.
+        self.patience: float = PATIENCE * 2
 
     def wait_reached(self, seconds: float = PATIENCE) -> None:
         """Wait until a call is blocked."""
@@ -55,7 +57,7 @@ class Hold:
             self._inside += 1
         try:
             self._reached.set()
-            if not self._released.wait(PATIENCE * 2):
+            if not self._released.wait(self.patience):
                 raise AssertionError("a blocked call was never released")
             return self._original(driver, *args, **kwargs)
         finally:
