@@ -14,6 +14,7 @@ from pathlib import Path
 from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 from state_policy.engine.decision import Decision, Verdict
+from state_policy.engine.operations import QUARANTINABLE
 from state_policy.engine.ports.answering import Answers
 from state_policy.engine.ports.effects import Asked, Effect
 from state_policy.engine.ports.reading import Caller, Location, Reader
@@ -94,12 +95,11 @@ class Filter:
             return guard.absent(self.app, door.address)
         if door.operation is None or self._disabled():
             return self.app
-        if door.address.project_id not in (None, caller.project_id):
-            # Nova's 400, whatever the request.
+        if _refused(door, caller):
             return self.app
         return self._decided(
             environ,
-            Request(door.operation, door.address.server_id, caller, location),
+            Request(door.operation, door.address.lookup, caller, location),
         )
 
     def _note(self, door: doors.Door) -> None:
@@ -110,7 +110,7 @@ class Filter:
 
     def _located(self, door: doors.Door) -> Location | None:
         """Return where the server is, if the guard has to know."""
-        server_id = door.address.server_id
+        server_id = door.address.lookup
         if self.guard is None or len(server_id) < guard.SHORTEST_ID:
             return None
         return self.reader.locate(server_id)
@@ -206,6 +206,19 @@ class Filter:
             note=note,
             shadow=shadow,
         )
+
+
+def _refused(door: doors.Door, caller: Caller) -> bool:
+    """Return whether Nova refuses a request before it looks at the state."""
+    if door.address.project_id not in (None, caller.project_id):
+        return True
+    # Deletes look at the form of the id. They must not act on a server that
+    # Nova would not find.
+    return (
+        door.operation is not None
+        and door.operation.name in QUARANTINABLE
+        and not door.address.plain
+    )
 
 
 def _plain(decision: Decision) -> bool:
