@@ -84,8 +84,8 @@ def conceal(
     if is_concealed(server):
         return Answer(Result.MOVED)
     reason = exclusions.excluded(server, wish.credentials, policy)
-    reason = reason or _changed(server, wish) or exclusions.crowded(
-        mover, policy
+    reason = (
+        reason or _changed(server, wish) or exclusions.crowded(mover, policy)
     )
     if reason is not None:
         return Answer(Result.EXCLUDED, reason)
@@ -159,9 +159,7 @@ def _changed(server: Server, wish: Wish) -> str | None:
     return None
 
 
-def _record(
-    mover: Mover, server: Server, target: Owner, wish: Wish
-) -> Record:
+def _record(mover: Mover, server: Server, target: Owner, wish: Wish) -> Record:
     now = mover.now()
     sender = Owner(
         wish.credentials.get("project_id") or "",

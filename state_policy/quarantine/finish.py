@@ -31,8 +31,7 @@ def follow_up(mover: Mover, policy: Policy, record: Record) -> None:
         give_away(mover, record)
     except Exception:
         LOG.warning(
-            "server %s is still mapped to its owner, the sweep will repeat "
-            "it",
+            "server %s is still mapped to its owner, the sweep will repeat it",
             record.server_id,
             exc_info=True,
         )

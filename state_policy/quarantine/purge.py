@@ -33,9 +33,7 @@ def due(server: Server, record: Record, seconds: float) -> bool:
 def purge(mover: Mover, server: Server, record: Record) -> Record:
     """Make the next attempt to delete a server; return its record."""
     ignored = server.task_state == "deleting"
-    record = record.next(
-        Kind.PURGE, mover.now(), attempts=record.attempts + 1
-    )
+    record = record.next(Kind.PURGE, mover.now(), attempts=record.attempts + 1)
     mover.write_record(server.id, record.owner, dump(record))
     if ignored:
         mover.reset_state(server.id, record.target)

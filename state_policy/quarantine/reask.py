@@ -60,9 +60,7 @@ class Reasking:
             for name in ("delete", "force_delete")
         ):
             return
-        for pending in self.mover.pending_deletes(
-            self.policy.projects, FRESH
-        ):
+        for pending in self.mover.pending_deletes(self.policy.projects, FRESH):
             try:
                 yield from self._ask(pending)
             except Exception as e:

@@ -62,9 +62,7 @@ class MoveCase(base.NovaTestCase):
 
     def conceal(self, server_id: str, **more: Any) -> Answer:
         """Conceal a server as the filter does."""
-        return conceal(
-            self.mover, self.policy, server_id, self.wish(**more)
-        )
+        return conceal(self.mover, self.policy, server_id, self.wish(**more))
 
     def sweep(self, **more: Any) -> Report:
         """Run a sweep."""

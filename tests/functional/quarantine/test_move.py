@@ -20,9 +20,7 @@ class TestBlockedBuild(MoveCase):
         self.assertEqual(Result.MOVED, answer.result, answer.reason)
         self.assert_concealed(server)
         self.assertEqual(KEEPER.project_id, self.charged(server))
-        self.assertEqual(
-            {"instances": 0, "cores": 0, "ram": 0}, self.used()
-        )
+        self.assertEqual({"instances": 0, "cores": 0, "ram": 0}, self.used())
         # still running: a sweep changes nothing
         self.assertEqual([], self.swept())
         self.assert_concealed(server)
@@ -112,6 +110,7 @@ class TestPurge(MoveCase):
         self.wait_for(lambda: not self.guests(), "no guest")
         self.wait_for(lambda: self.charged(server) is None, "no allocation")
         self.assertEqual([], self.swept())
-        self.assertEqual(404, self.ask(
-            "GET", f"/servers/{server}", who=base.OPERATOR
-        ).status)
+        self.assertEqual(
+            404,
+            self.ask("GET", f"/servers/{server}", who=base.OPERATOR).status,
+        )

@@ -131,9 +131,7 @@ def show_deleted(cell: Any, server_id: str) -> None:
 
 
 @_retried
-def write_record(
-    cell: Any, server_id: str, owner: Owner, record: str
-) -> None:
+def write_record(cell: Any, server_id: str, owner: Owner, record: str) -> None:
     """Write a record."""
     with _writer(cell):
         _insert_record(cell, server_id, owner, record)
@@ -200,9 +198,7 @@ def unfinished(cell: Any, server_id: str) -> tuple[str, ...]:
     query = (
         sa.select(event.event)
         .join(action, action.id == event.action_id)
-        .where(
-            action.instance_uuid == server_id, event.finish_time.is_(None)
-        )
+        .where(action.instance_uuid == server_id, event.finish_time.is_(None))
     )
     return tuple(sorted({name for (name,) in select(cell, query)}))
 
