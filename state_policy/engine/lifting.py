@@ -58,11 +58,11 @@ class Variables:
 
     def named(self, *changes: Change) -> tuple[str, ...]:
         """Return the facts that change in one of these ways."""
-        return tuple(f for f, change in self.change.items() if change in changes)
+        return tuple(
+            f for f, change in self.change.items() if change in changes
+        )
 
-    def values(
-        self, fact: str, varied: Iterable[str] = ()
-    ) -> tuple[Any, ...]:
+    def values(self, fact: str, varied: Iterable[str] = ()) -> tuple[Any, ...]:
         """Return the other values to try for a fact.
 
         :param varied: the facts that are varied together with it; an age
@@ -75,7 +75,8 @@ class Variables:
             return tuple(
                 value
                 for value in samples
-                if isinstance(value, Age) and (free or value > seen)
+                if value is None
+                or (isinstance(value, Age) and (free or value > seen))
             )
         return tuple(value for value in samples if value != seen)
 
@@ -123,7 +124,9 @@ def _combinations(
     names = tuple(choices)
     for count in range(1, len(names) + 1):
         for chosen in itertools.combinations(names, count):
-            for values in itertools.product(*(choices[name] for name in chosen)):
+            for values in itertools.product(
+                *(choices[name] for name in chosen)
+            ):
                 yield dict(zip(chosen, values, strict=True))
 
 
@@ -143,7 +146,7 @@ def lifts(rule: Rule, facts: Facts) -> tuple[Lift, ...]:
             if variables.lifted({name: value})
         )
         if name in variables.ages:
-            values = values and (min(values),)
+            values = _least(values)
         if values:
             single.append(Lift(name, variables.change[name], values))
     if single:
@@ -153,6 +156,13 @@ def lifts(rule: Rule, facts: Facts) -> tuple[Lift, ...]:
         Lift(name, variables.change[name], (value,))
         for name, value in together.items()
     )
+
+
+def _least(values: Iterable[Any]) -> tuple[Any, ...]:
+    """Return the least age among values, and None if it is one of them."""
+    found = tuple(value for value in values if isinstance(value, Age))
+    rest = tuple(value for value in values if not isinstance(value, Age))
+    return (*rest, min(found)) if found else rest
 
 
 def liftable(rule: Rule, facts: Facts, *changes: Change) -> bool:
@@ -192,6 +202,7 @@ def _remaining(
         value.seconds - seen.seconds
         for name, seen in ages.items()
         for value in variables.values(name)
+        if isinstance(value, Age)
     }
     for span in sorted(spans):
         grown = {

@@ -19,8 +19,15 @@ class Span(Kind):
     comparison is true. A plain number counts as exact seconds.
     """
 
+    #: Whether there can be no value, asked for by ``none``.
+    absent: ClassVar[bool] = False
+
     def compile(self) -> Literal:
         """Return the literal that compares with the span given."""
+        if self.absent and self.match == matches.NONE:
+            return self.literal_for(
+                _is_none, [None, Age(0)], ages=True, numeric=True
+            )
         sign, text = _comparison(self.match)
         limit = matches.duration(text)
         grows = sign in (">=", ">")
@@ -43,7 +50,10 @@ class Span(Kind):
 
         return self.literal_for(
             test,
-            [Age(seconds) for seconds in _around(sign, limit)],
+            [
+                *([None] * self.absent),
+                *(Age(seconds) for seconds in _around(sign, limit)),
+            ],
             ages=True,
             numeric=True,
         )
@@ -73,6 +83,10 @@ class Count(Kind):
         return self.literal_for(
             test, _around(sign, limit), fact=fact, numeric=True
         )
+
+
+def _is_none(value: Any) -> bool:
+    return value is None
 
 
 def _comparison(match: str) -> tuple[str, str]:

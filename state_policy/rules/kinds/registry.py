@@ -111,10 +111,13 @@ def _load(point: Any) -> tuple[type[Kind] | None, str]:
         return None, reason if dotted else ""
     if not (isinstance(loaded, type) and issubclass(loaded, Kind)):
         return None, ""
-    return loaded, _reason_against(point.name, loaded)
+    return loaded, reason_against(point.name, loaded)
 
 
-def _reason_against(name: str, kind: type[Kind]) -> str:
+def reason_against(name: str, kind: type[Kind]) -> str:
+    """Return why a third party's kind may not have a name, or nothing."""
+    if BUILTIN.get(name) is kind:
+        return ""
     if name in BUILTIN:
         return f"takes the name of the kind `{name}` of this project"
     first, dot, rest = name.partition(".")

@@ -66,6 +66,7 @@ class RunningAge(Span):
     """``server.running_age``: how long the oldest of them has run."""
 
     change = PASSING
+    absent = True
 
 
 class Attempts(Count):
