@@ -7,7 +7,7 @@ import argparse
 import sys
 import time
 
-from demo.narrator import DifferenceError, Narrator
+from demo.narrator import Narrator
 
 
 def main() -> int:
@@ -31,7 +31,7 @@ def main() -> int:
         say = Narrator(sys.stdout)
         try:
             story.Story(running, say).run()
-        except DifferenceError as e:
+        except AssertionError as e:
             print(f"\nIt came out otherwise. {e}")
             return 1
     seconds = time.monotonic() - began

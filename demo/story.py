@@ -6,9 +6,9 @@ from __future__ import annotations
 import uuid
 from typing import Any
 
+from demo import operators
 from demo.cloud import Cloud
 from demo.narrator import Narrator
-from demo.operators import Operators
 from tests.functional import base
 from tests.functional.harness import surgery
 from tests.functional.harness.holds import Hold
@@ -26,7 +26,6 @@ class Story:
     def __init__(self, cloud: Cloud, say: Narrator) -> None:
         self._cloud = cloud
         self._say = say
-        self._operators = Operators(cloud)
 
     def run(self) -> None:
         """Tell everything.
@@ -142,7 +141,7 @@ class Story:
         self._pass_time(server, minutes=2)
         self._sweep("settle")
         say.tell("The owner calls: that server was needed.")
-        self._operators.release(server)
+        operators.release(server)
         shown = cloud.ask("GET", f"/servers/{server}")
         say.check(
             "The operator ran `state-policy quarantine release`. The owner "
@@ -217,22 +216,23 @@ class Story:
 
     def _operator_looks(self, server: str, completed: bool) -> None:
         say = self._say
-        listed = self._operators.list()
+        listed = operators.listed()
         say.check(
             "The operator finds it with `state-policy quarantine list`.",
             [server],
-            [row["id"] for row in listed],
+            [row["ID"] for row in listed],
         )
-        shown = self._operators.show(server)
+        shown = operators.shown(server)
         say.check(
             "`quarantine show` names its owner's project and says whether "
             f"the build came to an end: {'yes' if completed else 'no'}.",
             (base.OWNER_PROJECT, completed),
-            (shown["project_id"], shown["completed"]),
+            (shown["owner_project"], shown["completed"]),
         )
+        say.quote(f"phase: {shown['phase']}   next: {shown['next']}")
 
     def _sweep(self, step: str) -> None:
-        done = self._operators.sweep()
+        done = operators.swept()
         self._say.check(
             f"`state-policy quarantine sweep` ran: {step}.",
             True,
@@ -254,7 +254,7 @@ class Story:
             "allocation, no entry in quarantine.",
             ([], [], NOTHING),
             (
-                self._operators.list(),
+                operators.listed(),
                 cloud.listed(base.OPERATOR, "?all_tenants=1"),
                 cloud.used(base.INSPECTOR),
             ),
