@@ -66,3 +66,50 @@ def plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}
     return value
+
+
+#: Nova's key of a fault, by HTTP status.
+_FAULTS = {
+    403: "forbidden",
+    409: "conflictingRequest",
+    429: "overLimit",
+    503: "serviceUnavailable",
+}
+_NOTES = {
+    Verdict.ALLOW: "the request goes on as it came: Nova's own answer",
+    Verdict.ESCALATE: "the next rung is taken: Nova's own answer to it",
+    Verdict.QUARANTINE: "the compute API's own success; the server is gone "
+    "for its owner",
+    Verdict.WAIT: "after the wait, if the refusal still holds; else the "
+    "request goes on",
+}
+
+
+def http(decision: Decision, facts: Facts) -> dict[str, Any]:
+    """Return the answer that a client would get.
+
+    In a real answer the server's id stands for ``SERVER``, and what else the
+    state allows is added.
+    """
+    code = of(decision, facts)["code"]
+    told = message(decision, facts)
+    headers = {}
+    body = None
+    if told is not None:
+        if decision.retry_after is not None:
+            headers["Retry-After"] = str(decision.retry_after)
+        details = sentence.details(decision, Circumstances(), ())
+        body = {
+            _FAULTS[code]: {
+                "code": code,
+                "message": told,
+                "state_policy": details,
+            }
+        }
+    return {
+        "status": code,
+        "headers": headers,
+        "body": body,
+        "message": told,
+        "note": _NOTES.get(decision.verdict),
+    }

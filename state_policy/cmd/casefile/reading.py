@@ -221,7 +221,8 @@ def _facts(item: _Mapping) -> dict[str, Any]:
         except ValueError as error:
             raise _FaultError(given.lines[key], str(error)) from error
         if full in found:
-            raise _FaultError(given.lines[key], f"{shown(full)} is given twice")
+            reason = f"{shown(full)} is given twice"
+            raise _FaultError(given.lines[key], reason)
         found[full] = fact
     return found
 

@@ -97,7 +97,8 @@ def words(
 
 def caller_words(space: Space, regions: Mapping[int, Sequence[int]]) -> str:
     """Return who a path is about: ``admin``, ``all but member``."""
-    those, others = [], []
+    those: list[str] = []
+    others: list[str] = []
     for index, allowed in sorted(regions.items()):
         axis = space.axes[index]
         if axis.fact == CALLER:
@@ -119,11 +120,11 @@ def _fact(axis: Axis, labels: list[str]) -> str:
         sign = "without " if labels == [NO] else ""
         return f"{sign}{name}:{axis.part}".replace(" :", " ").lstrip(":")
     if axis.ages or any(text.startswith(("<", ">")) for text in labels):
-        return f"{name} {_merged(labels)}"
+        return f"{name} {merged(labels)}"
     return f"{axis.part or name} {' or '.join(labels)}"
 
 
-def _merged(labels: Sequence[str]) -> str:
+def merged(labels: Sequence[str]) -> str:
     """Return neighbouring spans as one."""
     if len(labels) < 2 or "none" in labels:
         return " or ".join(labels)

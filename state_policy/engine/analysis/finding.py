@@ -146,10 +146,3 @@ class Finding:
     def advice(self) -> str:
         """Return what to do."""
         return CODES[self.code].advice
-
-    def __str__(self) -> str:
-        place = f"{self.place}: " if self.place else ""
-        return (
-            f"{place}{self.code} {self.severity}: `{self.rule}` "
-            f"{self.message}; {self.advice}"
-        )

@@ -22,7 +22,12 @@ def findings(rules: RuleSet) -> tuple[Finding, ...]:
 
     Sorted by severity, then by code and rule; each once.
     """
-    context = Context(Analysis(rules))
+    return search(Analysis(rules))
+
+
+def search(analysis: Analysis) -> tuple[Finding, ...]:
+    """Return the findings of a rule set that is laid out already."""
+    context = Context(analysis)
     found = dict.fromkeys(_found(context))
     return tuple(
         sorted(found, key=lambda f: (-f.severity, f.code, f.rule, f.message))
@@ -30,7 +35,7 @@ def findings(rules: RuleSet) -> tuple[Finding, ...]:
 
 
 def _found(context: Context) -> Iterator[Finding]:
-    for search in _SEARCHES:
-        yield from search(context)
+    for look in _SEARCHES:
+        yield from look(context)
     for bound in dict.fromkeys(context.space.bounds):
         yield context.finding("SP013", "", bound)
