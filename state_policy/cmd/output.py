@@ -77,9 +77,7 @@ def cell(value: Any) -> str:
 def _table(rows: Sequence[Row], columns: Sequence[str]) -> str:
     table = prettytable.PrettyTable(list(columns))
     table.align = "l"
-    table.add_rows(
-        [[cell(row.get(name)) for name in columns] for row in rows]
-    )
+    table.add_rows([[cell(row.get(name)) for name in columns] for row in rows])
     return str(table)
 
 
@@ -87,7 +85,5 @@ def _csv(rows: Sequence[Row], columns: Sequence[str]) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
-    writer.writerows(
-        [cell(row.get(name)) for name in columns] for row in rows
-    )
+    writer.writerows([cell(row.get(name)) for name in columns] for row in rows)
     return text.getvalue()

@@ -69,9 +69,8 @@ class Test(command.Command):  # type: ignore[misc,unused-ignore]
         if parsed_args.junit is not None:
             junit.write(parsed_args.junit, results)
         self._report(parsed_args, results, coverage)
-        low = (
-            coverage is not None
-            and coverage.percent() < (parsed_args.fail_under or 0)
+        low = coverage is not None and coverage.percent() < (
+            parsed_args.fail_under or 0
         )
         failed = any(not result.passed for result in results)
         return exits.FINDINGS if failed or low else exits.FINE

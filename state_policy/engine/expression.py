@@ -143,7 +143,7 @@ def _condition(literal: Literal) -> Test:
             return None
         try:
             return test(value)
-        except Exception:
+        except Exception:  # noqa: BLE001
             # A kind of a third party that cannot judge a value has not
             # decided; it must not decide by failing.
             return None

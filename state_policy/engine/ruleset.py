@@ -145,7 +145,9 @@ class RuleSet:
         )
 
     def _suffixed(self, operation: str, suffix: str) -> Rule:
-        name = f"server:{operation}:{suffix}" if suffix else f"server:{operation}"
+        name = (
+            f"server:{operation}:{suffix}" if suffix else f"server:{operation}"
+        )
         found = self.rules.get(name)
         return found if found is not None else Rule(name, _NEVER)
 

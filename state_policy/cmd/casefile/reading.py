@@ -277,9 +277,7 @@ def _sub(item: _Mapping, key: str) -> _Mapping:
     return found
 
 
-def _of_type(
-    item: _Mapping, key: str, wanted: type | tuple[type, ...]
-) -> Any:
+def _of_type(item: _Mapping, key: str, wanted: type | tuple[type, ...]) -> Any:
     if key not in item:
         raise _FaultError(item.line, f"`{key}` is missing")
     value = item[key]

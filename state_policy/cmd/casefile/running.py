@@ -61,9 +61,7 @@ def run(suite: Suite, coverage: Coverage | None = None) -> list[Result]:
     return results + [_run_invalid(case) for case in suite.invalid]
 
 
-def _run_case(
-    case: Case, loaded: Loader, coverage: Coverage | None
-) -> Result:
+def _run_case(case: Case, loaded: Loader, coverage: Coverage | None) -> Result:
     rules = loaded(case.file.parent, case.rules)
     decision = decide(rules, case.operation, case.facts)
     if coverage is not None:

@@ -37,9 +37,7 @@ class Acceptance:
     place: str
 
 
-def read(
-    file: str, text: str
-) -> tuple[list[Acceptance], list[Finding]]:
+def read(file: str, text: str) -> tuple[list[Acceptance], list[Finding]]:
     """Return the acceptances of a file, and what is wrong with others.
 
     :param file: its path, for places

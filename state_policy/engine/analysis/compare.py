@@ -70,9 +70,7 @@ class Comparison:
         return tuple(
             difference
             for name, old in self.old.outcomes.items()
-            for difference in self._compare(
-                name, old, self.new.outcomes[name]
-            )
+            for difference in self._compare(name, old, self.new.outcomes[name])
         )
 
     def _compare(

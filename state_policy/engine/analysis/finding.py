@@ -46,8 +46,7 @@ CODES: Mapping[str, Code] = MappingProxyType(
         "SP001": Code(
             Severity.ERROR,
             "never true",
-            "look for conditions that exclude each other; for never write "
-            '"!"',
+            'look for conditions that exclude each other; for never write "!"',
         ),
         "SP002": Code(
             Severity.WARNING,

@@ -103,9 +103,7 @@ def _pairs(
                 )
 
 
-def _steps(
-    rules: RuleSet, operation: str, facts: Facts
-) -> Iterator[Step]:
+def _steps(rules: RuleSet, operation: str, facts: Facts) -> Iterator[Step]:
     """Yield every other value of every fact that the decision asks."""
     asked = rules.operations[operation].all
     space = Space(RuleSet({r.name: r.expression for r in asked}, ""))

@@ -231,9 +231,7 @@ class Space:
                 )
 
 
-def _some(
-    alone: dict[str, bool | None], names: Iterable[str]
-) -> bool | None:
+def _some(alone: dict[str, bool | None], names: Iterable[str]) -> bool | None:
     """Return the outcome of "one of these", by three-valued logic."""
     found = {alone[name] for name in names}
     if True in found:

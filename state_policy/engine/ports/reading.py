@@ -101,7 +101,9 @@ class Reader(Protocol):
         Raises nothing. ``caller`` is always among the facts.
         """
 
-    def circumstances(self, caller: Caller, location: Location) -> Circumstances:
+    def circumstances(
+        self, caller: Caller, location: Location
+    ) -> Circumstances:
         """Return what an explanation may say beside the facts."""
 
     def natively_allowed(self, facts: Facts) -> frozenset[str] | None:
