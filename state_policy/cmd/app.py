@@ -100,6 +100,8 @@ def exit_code(failure: BaseException) -> int:
         return exits.USAGE
     if _is_rules_error(failure):
         return exits.INVALID_RULES
+    if _is_deploy_error(failure):
+        return exits.USAGE
     return exits.FINDINGS
 
 
@@ -108,6 +110,12 @@ def _is_rules_error(failure: BaseException) -> bool:
     from state_policy.rules import RulesError
 
     return isinstance(failure, RulesError)
+
+
+def _is_deploy_error(failure: BaseException) -> bool:
+    from state_policy.deploy import DeployError
+
+    return isinstance(failure, DeployError)
 
 
 def _expected(failure: BaseException) -> bool:
@@ -119,6 +127,7 @@ def _expected(failure: BaseException) -> bool:
         )
         or not isinstance(failure, Exception)
         or _is_rules_error(failure)
+        or _is_deploy_error(failure)
     )
 
 

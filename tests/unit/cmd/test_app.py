@@ -12,6 +12,7 @@ from oslo_config import cfg
 
 from state_policy.cmd import app, exits
 from state_policy.conf import SettingsError
+from state_policy.deploy import DeployError
 from state_policy.rules import Fault, RulesError
 
 
@@ -52,6 +53,7 @@ def ends_with(monkeypatch):
             RulesError([Fault("rules.yaml", 3, "unknown kind `x`")]),
             exits.INVALID_RULES,
         ),
+        (DeployError(["driver `x`: is not installed"]), exits.USAGE),
         (KeyError("oops"), exits.FINDINGS),
     ],
 )

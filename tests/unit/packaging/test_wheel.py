@@ -25,11 +25,15 @@ def wheel(tmp_path_factory):
     copy = tmp_path_factory.mktemp("source")
     for name in SOURCES:
         shutil.copy(ROOT / name, copy)
-    shutil.copytree(
-        ROOT / "state_policy",
-        copy / "state_policy",
-        ignore=shutil.ignore_patterns("__pycache__"),
-    )
+    for name in ("state_policy", "etc"):
+        shutil.copytree(
+            ROOT / name,
+            copy / name,
+            ignore=shutil.ignore_patterns("__pycache__"),
+        )
+    for other in ("tests", "demo", "benchmarks"):
+        (copy / other).mkdir()
+        (copy / other / "__init__.py").touch()
     build = (
         "from pbr import build; print(build.build_wheel(__import__('sys')"
         ".argv[1]))"
@@ -54,8 +58,28 @@ def test_every_file_of_the_package_is_in_it(wheel):
         for path in (ROOT / "state_policy").rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
     }
-    packed = {n for n in wheel.namelist() if ".dist-info/" not in n}
+    packed = {n for n in wheel.namelist() if n.startswith("state_policy/")}
     assert packed == expected
+
+
+def test_samples_and_presets_are_in_it(wheel):
+    expected = {
+        str(path.relative_to(ROOT))
+        for path in (ROOT / "etc").rglob("*")
+        if path.is_file() and not path.name.endswith("-generator.conf")
+    }
+    packed = {
+        name.partition(".data/data/")[2]
+        for name in wheel.namelist()
+        if ".data/data/" in name
+    }
+    assert packed == expected
+
+
+def test_nothing_else_is_in_it(wheel):
+    for name in wheel.namelist():
+        first = name.partition("/")[0]
+        assert first == "state_policy" or first.startswith("state_policy-")
 
 
 def test_an_archive_without_git_is_built_as_the_version_it_is_told(wheel):
