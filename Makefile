@@ -107,7 +107,7 @@ fuzz: $(RUN)
 	$(PY) -m pytest -q -m fuzz tests
 
 test-nova-suite: $(RUN)
-	$(PY) -m demo.nova_suite
+	$(PY) -m tests.nova_suite
 
 bench: $(RUN)
 	$(PY) -m benchmarks
