@@ -153,19 +153,26 @@ def _read(text: str, file: str) -> Iterator[Statement | Fault]:
         mark = getattr(error, "problem_mark", None)
         reason = getattr(error, "problem", None) or str(error)
         raise UnreadableError(
-            _yaml_reason(str(reason)), mark.line + 1 if mark else 0
+            _yaml_reason(str(reason), _at(text, mark)),
+            mark.line + 1 if mark else 0,
         ) from error
 
 
-def _yaml_reason(problem: str) -> str:
+def _yaml_reason(problem: str, character: str) -> str:
     reason = "is no YAML: " + " ".join(problem.split())
-    if "'\\t'" in problem or "tab" in problem:
+    if character == "\t":
         return reason + "; indent with blanks, not with a tab"
-    if "'@'" in problem:
-        return reason + '; quote it: "@"'
-    if "'%'" in problem:
-        return reason + "; quote the rule"
+    if character in ("@", "%", "`"):
+        return f'{reason}; quote the rule, as in "{character}"'
     return reason
+
+
+def _at(text: str, mark: Any) -> str:
+    """Return the character at a mark, or nothing."""
+    lines = text.split("\n")
+    if mark is None or mark.line >= len(lines):
+        return ""
+    return str(lines[mark.line][mark.column : mark.column + 1])
 
 
 class _Reader:
@@ -180,10 +187,10 @@ class _Reader:
         for event in events:
             if isinstance(event, yaml.DocumentStartEvent):
                 documents += 1
-            elif isinstance(event, yaml.NodeEvent):
                 if documents > 1:
                     yield self._fault(event, "starts a second YAML document")
                     return
+            elif isinstance(event, yaml.NodeEvent):
                 yield from self._root(event, events)
 
     def _root(

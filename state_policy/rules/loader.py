@@ -97,7 +97,7 @@ class _Loading:
                 self._fault(item, reason)
         self.graph = {**_default_graph()}
         for name, reading in self.readings.items():
-            self.graph[name] = tuple(dict.fromkeys(reading.references))
+            self.graph[name] = tuple(reading.references)
         self._judge_references()
         self._judge_names()
         self._judge_places()
@@ -122,7 +122,7 @@ class _Loading:
 
     def _judge_references(self) -> None:
         for name, item in self.stated.items():
-            for other in self.graph[name]:
+            for other in dict.fromkeys(self.graph[name]):
                 if other not in self.graph:
                     self._fault(
                         item,

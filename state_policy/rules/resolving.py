@@ -24,7 +24,7 @@ from state_policy.rules.judging import RULE, Judging
 MAX_DEPTH, MAX_SIZE = 50, 10_000
 _MAX_CYCLES = 20
 
-#: From a rule's name to the names it refers to.
+#: From a rule's name to the names it refers to, as often as it does.
 Graph = Mapping[str, Iterable[str]]
 
 

@@ -48,7 +48,7 @@ class Reading:
         return [
             condition.partition(":")[2]
             for condition in self.conditions
-            if condition.startswith("rule:")
+            if condition.startswith("rule:") and condition != "rule:"
         ]
 
 
@@ -68,11 +68,12 @@ def read(text: str, judge: Judge) -> Reading:
         )
     else:
         found.words = list(_words(text))
-        _judge_order(found)
-        for condition in found.conditions:
-            reason = _judge_condition(condition, judge)
-            if reason and reason not in found.reasons:
-                found.reasons.append(reason)
+        order = _judge_order(found)
+        reasons = [_judge_condition(c, judge) for c in found.conditions]
+        # A condition that is cut in two makes the next word look wrong too.
+        if order and not (reasons and reasons[-1]):
+            reasons.append(order)
+        found.reasons += dict.fromkeys(filter(None, reasons))
     return found
 
 
@@ -87,40 +88,36 @@ def _words(text: str) -> Iterator[str]:
         yield from ")" * (len(core) - len(end))
 
 
-def _judge_order(found: Reading) -> None:
-    """Follow the grammar; stop at the first word out of place."""
+def _judge_order(found: Reading) -> str:
+    """Follow the grammar and note the conditions.
+
+    :returns: why the first word out of place is, or nothing
+    """
     depth = negations = 0
     operand = True
     for word in found.words:
         lowered = word.lower()
         if lowered in ("and", "or") or word == ")":
             if operand:
-                found.reasons.append(f"a condition is missing before `{word}`")
-                return
+                return f"a condition is missing before `{word}`"
             depth -= word == ")"
             operand = word != ")"
             if depth < 0:
-                found.reasons.append("a `)` has no `(`")
-                return
+                return "a `)` has no `(`"
             continue
         if not operand:
-            found.reasons.append(_missing_operator(word))
-            return
+            return _missing_operator(word)
         if word == "(" or lowered == "not":
             depth += word == "("
-            negations = negations + 1 if lowered == "not" else negations
+            negations += lowered == "not"
             if max(depth, negations) > MAX_DEPTH:
-                found.reasons.append("the rule is nested too deeply")
-                return
+                return "the rule is nested too deeply"
             continue
         negations, operand = 0, False
         found.conditions.append(word)
     if operand:
-        found.reasons.append(
-            f"a condition is missing behind `{found.words[-1]}`"
-        )
-    elif depth:
-        found.reasons.append("a `(` has no `)`")
+        return f"a condition is missing behind `{found.words[-1]}`"
+    return "a `(` has no `)`" if depth else ""
 
 
 def _missing_operator(word: str) -> str:

@@ -1,0 +1,523 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What oslo.policy passes over in silence is refused, with line and reason."""
+
+import pytest
+
+from state_policy.rules import RulesError, load
+
+ONE = {
+    # What is written: the line and what the reason says.
+    "unknown kind": (
+        '"server:stop": "server.vm_sate:building"',
+        1,
+        "unknown kind `server.vm_sate` (did you mean `server.vm_state`?)",
+    ),
+    "kind without its prefix": (
+        '"server:stop": "task_state:none"',
+        1,
+        "(did you mean `server.task_state`?)",
+    ),
+    "kind in capitals": (
+        '"server:stop": "Server.VM_State:building"',
+        1,
+        "(did you mean `server.vm_state`?)",
+    ),
+    "unknown state": (
+        '"server:stop": "server.vm_state:bulding"',
+        1,
+        "unknown vm_state `bulding` (did you mean `building`?)",
+    ),
+    "state of another kind": (
+        '"server:stop": "server.vm_state:spawning"',
+        1,
+        "unknown vm_state `spawning`",
+    ),
+    "none where there is always a value": (
+        '"server:stop": "server.vm_state:none"',
+        1,
+        "`none`: there always is a vm_state",
+    ),
+    "unknown operation": (
+        '# first\n"server:delte": "@"',
+        2,
+        "unknown operation (did you mean `delete`?)",
+    ),
+    "unknown class": (
+        '"class:pwer": "@"',
+        1,
+        "unknown rule name `class:pwer` (did you mean `class:power`?)",
+    ),
+    "unknown quarantine rule": (
+        '"quarantine:purg": "@"',
+        1,
+        "(did you mean `quarantine:purge`?)",
+    ),
+    "unknown suffix": (
+        '"server:delete:quarntine": "@"',
+        1,
+        "unknown suffix (did you mean `quarantine`?)",
+    ),
+    "suffix of a suffix": (
+        '"server:delete:wait:wait": "@"',
+        1,
+        "unknown suffix",
+    ),
+    "empty suffix": ('"server:delete:": "@"', 1, "unknown suffix: one of"),
+    "suffix that the operation lacks": (
+        '"server:stop:quarantine": "@"',
+        1,
+        "only delete and force_delete can be moved to quarantine",
+    ),
+    "suffix of a class": ('"class:any:wait": "@"', 1, "unknown rule name"),
+    "misspelt prefix": (
+        '"sever:stop": "@"',
+        1,
+        "`sever:stop`: no rule refers to it (did you mean `server:stop`?)",
+    ),
+    "prefix left out": (
+        '"delete:quarantine": "@"',
+        1,
+        "(did you mean `server:delete:quarantine`?)",
+    ),
+    "operation without prefix": (
+        '"delete": "@"',
+        1,
+        "(did you mean `server:delete`?)",
+    ),
+    "rule of Nova": (
+        '"os_compute_api:servers:delete": "@"',
+        1,
+        "it belongs in Nova's policy file",
+    ),
+    "oslo.policy's default rule": ('"default": "!"', 1, "none here"),
+    "unknown reference": (
+        '"server:stop": "not rule:snapshoting"',
+        1,
+        "refers to no rule (did you mean `snapshotting`?)",
+    ),
+    "reference to nothing": (
+        '"server:stop": "rule:"',
+        1,
+        "nothing stands behind the colon",
+    ),
+    "unknown caller key": (
+        '"server:stop": "tenant_id:x"',
+        1,
+        "unknown kind `tenant_id`",
+    ),
+    "unknown caller key like one": (
+        '"server:stop": "project:x"',
+        1,
+        "(did you mean `project_id`?)",
+    ),
+    "caller value that cannot be": (
+        '"server:stop": "is_admin:true"',
+        1,
+        "`true` is neither `True` nor `False`",
+    ),
+    "comma of a role": (
+        '"server:stop": "role:admin,member"',
+        1,
+        "a comma is not `any of` here: write `role:a or role:b`",
+    ),
+    "unknown target": (
+        '"server:stop": "project_id:%(tenant_id)s"',
+        1,
+        "`%(tenant_id)s` is not known of a server",
+    ),
+    "literal on the left": (
+        '"server:stop": "\'x\':%(project_id)s"',
+        1,
+        "unknown kind",
+    ),
+    "remote check": (
+        '"server:stop": "http://policy.example.org/check"',
+        1,
+        "asking another service is not supported",
+    ),
+    "parenthesis not closed": (
+        '"server:stop": "(rule:busy or rule:building"',
+        1,
+        "a `(` has no `)`",
+    ),
+    "parenthesis not opened": (
+        '"server:stop": "rule:busy) or rule:building"',
+        1,
+        "a `)` has no `(`",
+    ),
+    "operator missing": (
+        '"server:stop": "rule:busy rule:building"',
+        1,
+        "`and` or `or` is missing before `rule:building`",
+    ),
+    "operator at the start": (
+        '"server:stop": "and rule:busy"',
+        1,
+        "a condition is missing before `and`",
+    ),
+    "operator at the end": (
+        '"server:stop": "rule:busy or"',
+        1,
+        "a condition is missing behind `or`",
+    ),
+    "not at the end": (
+        '"server:stop": "rule:busy and not"',
+        1,
+        "a condition is missing behind `not`",
+    ),
+    "empty parentheses": (
+        '"server:stop": "( )"',
+        1,
+        "a condition is missing before `)`",
+    ),
+    "operator of another language": (
+        '"server:stop": "rule:busy && rule:building"',
+        1,
+        "`&&` is written `and`",
+    ),
+    "exclamation mark for not": (
+        '"server:stop": "!rule:busy"',
+        1,
+        "write `not rule:busy`",
+    ),
+    "no blank behind not": (
+        '"server:stop": "not(rule:busy)"',
+        1,
+        "a blank is missing before `(`",
+    ),
+    "a word alone": (
+        '"server:stop": "building"',
+        1,
+        "`building` is no condition",
+    ),
+    "a text in quotes": (
+        '"server:stop": "\'building\'"',
+        1,
+        "a text in quotes is no condition",
+    ),
+    "empty match": (
+        '"server:stop": "server.vm_state:"',
+        1,
+        "nothing stands behind the colon",
+    ),
+    "blank behind a colon": (
+        '"server:stop": "server.vm_state: building"',
+        1,
+        "nothing stands behind the colon",
+    ),
+    "blank behind a comma": (
+        '"server:stop": "server.vm_state:error, building"',
+        1,
+        "no blank may follow a comma",
+    ),
+    "blank in a value": (
+        '"server:stop": "server.flavor:my flavor"',
+        1,
+        "a blank inside a value is written %20",
+    ),
+    "blank in a value in quotes": (
+        '"server:stop": "server.flavor:\'my flavor\'"',
+        1,
+        "quotes do not help",
+    ),
+    "percent sign": (
+        '"server:stop": "server.flavor:100%"',
+        1,
+        "is written %25",
+    ),
+    "bad unit": (
+        '"server:stop": "server.age:>10min"',
+        1,
+        "`10min` is no span of time",
+    ),
+    "unknown unit": (
+        '"server:stop": "server.age:>10w"',
+        1,
+        "unknown unit in `10w`: one of s, m, h, d comes last",
+    ),
+    "unit in capitals": (
+        '"server:stop": "server.age:>10M"',
+        1,
+        "unknown unit in `10M`",
+    ),
+    "unit left out": (
+        '"server:stop": "server.age:>10"',
+        1,
+        "`10` lacks a unit: one of s, m, h, d, as in `10m`",
+    ),
+    "comparison left out": (
+        '"server:stop": "server.age:10m"',
+        1,
+        "`10m` lacks a comparison: one of >= > <= < comes first",
+    ),
+    "comparison that is none": (
+        '"server:stop": "server.age:==10m"',
+        1,
+        "comparisons are >= > <= <",
+    ),
+    "unit where there is none": (
+        '"server:stop": "cloud.stuck:>10m"',
+        1,
+        "`10m` is no whole number",
+    ),
+    "window left out": (
+        '"server:stop": "project.deletes:>50"',
+        1,
+        "lacks a window or a comparison, as in `10m:>50`",
+    ),
+    "flag in capitals": (
+        '"server:stop": "server.locked:True"',
+        1,
+        "unknown value `True` (did you mean `true`?)",
+    ),
+    "yes for true": (
+        '"server:stop": "server.locked:yes"',
+        1,
+        "unknown value `yes`: one of true, false",
+    ),
+    "group stated anew": (
+        '"building": "server.vm_state:building,error"',
+        1,
+        "is predefined as `server.vm_state:building`; choose another name",
+    ),
+    "caller in a rule of the quarantine": (
+        '"quarantine:purge": "role:admin"',
+        1,
+        "rules of the quarantine have no caller",
+    ),
+    "caller behind a rule of the quarantine": (
+        '"quarantine:purge": "rule:mine"\n"mine": "role:admin"',
+        2,
+        "rules of the quarantine have no caller",
+    ),
+    "quarantine's fact in a rule of a request": (
+        '"class:any": "not quarantine.age:>1h"',
+        1,
+        "is known to `quarantine:purge` and `quarantine:release` alone",
+    ),
+    "empty value": (
+        '"server:stop":',
+        1,
+        'is empty; write "@" for always and "!" for never',
+    ),
+    "empty text": ('"server:stop": ""', 1, 'write "@" or "!"'),
+    "blank text": ('"server:stop": "  "', 1, 'write "@" or "!"'),
+    "null": ('"server:stop": null', 1, "is empty"),
+    "unquoted exclamation mark": (
+        '"server:stop": !',
+        1,
+        'starts with an unquoted `!`, a tag to YAML; write "!"',
+    ),
+    "unquoted exclamation mark and a rule": (
+        '"server:stop": !rule:busy',
+        1,
+        "starts with an unquoted `!`",
+    ),
+    "unquoted at sign": ('"server:stop": @', 1, 'quote the rule, as in "@"'),
+    "empty list": ('"server:stop": []', 1, "is a list"),
+    "list": (
+        '"server:stop":\n- "rule:busy"\n- "rule:building"',
+        1,
+        "is a list; a rule is one text with `and` and `or`",
+    ),
+    "mapping": ('"server:stop": {a: b}', 1, "is a mapping; quote the text"),
+    "rule that YAML takes for a mapping": (
+        "server:stop:\n  server.vm_state: building",
+        1,
+        "is a mapping; quote the text",
+    ),
+    "number": ('"server:stop": 5', 1, "is a number to YAML"),
+    "decimal": ('"server:stop": 1.5', 1, "is a number to YAML"),
+    "boolean": ('"server:stop": true', 1, "is a boolean to YAML; quote it"),
+    "yes": ('"server:stop": yes', 1, "is a boolean to YAML; quote it"),
+    "date": ('"server:stop": 2026-12-01', 1, "is a date to YAML"),
+    "key that is a boolean": (
+        'on: "@"',
+        1,
+        "the rule name `on` is a boolean to YAML; quote it",
+    ),
+    "key that is a number": ('5: "@"', 1, "is a number to YAML"),
+    "key that is empty": (': "@"', 1, "is no YAML"),
+    "key that is a list": ('? [a]\n: "@"', 1, "the rule name a key is a list"),
+    "key that merges": ('<<: {"a": "@"}', 1, "quote it"),
+    "blank in a name": (
+        '"my rule": "@"',
+        1,
+        "`my rule`: a rule name is one word",
+    ),
+    "name that is an operator": ('"not": "@"', 1, "a rule name is one word"),
+    "name that none can refer to": (
+        '"mine)": "@"',
+        1,
+        "no parenthesis, quote or % in a rule name",
+    ),
+    "empty name": ('"": "@"', 1, "a rule name is one word"),
+    "duplicate key": (
+        '"server:stop": "@"\n"server:start": "@"\n"server:stop": "!"',
+        3,
+        "`server:stop` is stated twice, first in line 1; keep one",
+    ),
+    "duplicate key in other quotes": (
+        'server:stop: "@"\n\'server:stop\': "@"',
+        2,
+        "is stated twice",
+    ),
+    "cycle": (
+        '"a": "rule:b"\n"b": "not rule:a"\n"server:stop": "rule:a"',
+        1,
+        "the rules go in a circle: `a` -> `b` -> `a`",
+    ),
+    "cycle of one": ('"a": "@ or rule:a"', 1, "go in a circle: `a` -> `a`"),
+    "cycle through a default": (
+        '"class:any": "rule:server:stop"',
+        1,
+        "the rules go in a circle",
+    ),
+    "alias": (
+        '"server:stop": &x "rule:busy"\n"server:start": *x',
+        2,
+        "is a YAML alias",
+    ),
+    "tag": ('"server:stop": !!str 5', 1, "has a YAML tag"),
+    "tab": ('\t"server:stop": "@"', 1, "not with a tab"),
+    "quote not closed": (
+        '"server:stop": "rule:busy\n"server:start": "@"',
+        2,
+        "is no YAML",
+    ),
+    "list for a file": (
+        '- "server:stop"',
+        1,
+        "the file is not a mapping of rule names to rules",
+    ),
+    "text for a file": ("server:stop", 1, "the file is not a mapping"),
+    "null for a file": ("null", 1, "the file is not a mapping"),
+    "two documents": (
+        '"server:stop": "@"\n---\n"server:start": "!"',
+        2,
+        "starts a second YAML document",
+    ),
+    "control character": (
+        '"server:stop": "@"\n"server:start": "\x07"',
+        2,
+        "control character 0x07",
+    ),
+    "half a character": ('"server:stop": "\\ud800"', 1, ""),
+    "NUL written as an escape": (
+        '"server:stop": "server.flavor:a\\0"',
+        1,
+        "",
+    ),
+    "deep negation": (
+        f'"server:stop": "{"not " * 99}rule:busy"',
+        1,
+        "the rule is nested too deeply",
+    ),
+    "deep parentheses": (
+        f'"server:stop": "{"(" * 99}rule:busy{")" * 99}"',
+        1,
+        "the rule is nested too deeply",
+    ),
+    "deep YAML": ('"server:stop": ' + "[" * 5000, 2, ""),
+    "long rule": (
+        f'"server:stop": "{" or ".join(["rule:busy"] * 9000)}"',
+        1,
+        "is longer than",
+    ),
+}
+
+
+def faults(tmp_path, *contents):
+    files = []
+    for number, content in enumerate(contents):
+        path = tmp_path / f"{number}.yaml"
+        path.write_text(content)
+        files.append(path)
+    with pytest.raises(RulesError) as caught:
+        load(files)
+    return caught.value.faults
+
+
+@pytest.mark.parametrize("name", ONE)
+def test_trap(tmp_path, name):
+    content, line, reason = ONE[name]
+    found = faults(tmp_path, content)
+    path = tmp_path / "0.yaml"
+    assert len(found) == 1, [str(fault) for fault in found]
+    assert str(found[0]).startswith(f"{path}:{line}: ")
+    assert reason in found[0].reason
+    assert "\n" not in str(found[0])
+    assert not found[0].reason.endswith(".")
+    assert not found[0].reason[0].isupper()
+    assert len(found[0].reason) < 250
+
+
+def test_all_faults_at_once(tmp_path):
+    readable = [
+        content
+        for content, _, reason in ONE.values()
+        if content.count("\n") == 0
+        and content.startswith('"server:stop": "')
+        and reason
+    ]
+    first = "\n".join(
+        line.replace("server:stop", f"mine{number}", 1)
+        for number, line in enumerate(readable)
+    )
+    found = faults(tmp_path, first, '"class:pwer": "!"\n"b": "rule:c"')
+    where = [(fault.file, fault.line) for fault in found]
+    files = [str(tmp_path / name) for name in ("0.yaml", "1.yaml")]
+    assert len(readable) > 30
+    # Each line of the first file has its fault, in order; then the second's.
+    wanted = [(files[0], number + 1) for number in range(len(readable))]
+    assert [place for place in where if place[0] == files[0]] == wanted
+    assert where[len(wanted) :] == [(files[1], 1), (files[1], 2)]
+
+
+def test_two_faults_of_one_rule(tmp_path):
+    found = faults(
+        tmp_path, '"server:stop": "server.age:>5 and server.vm_state:up"'
+    )
+    assert [fault.line for fault in found] == [1, 1]
+    assert len({fault.reason for fault in found}) == 2
+
+
+def test_two_files_that_disagree(tmp_path):
+    found = faults(tmp_path, '"server:stop": "@"', '\n"server:stop": "!"')
+    assert [str(fault) for fault in found] == [
+        f"{tmp_path}/1.yaml:2: `server:stop` is stated otherwise in"
+        f" {tmp_path}/0.yaml:1; keep one"
+    ]
+
+
+def test_two_files_that_agree(tmp_path):
+    for name in "ab":
+        (tmp_path / name).write_text('"server:stop": "rule:busy  or @"')
+    rules = load([tmp_path / "a", tmp_path / "b"])
+    assert rules.sources == {"server:stop": f"{tmp_path}/a:1"}
+
+
+def test_two_cycles_are_both_named(tmp_path):
+    found = faults(
+        tmp_path,
+        '"a": "rule:b"\n"b": "rule:a"\n"c": "rule:d"\n"d": "rule:c or rule:d"',
+    )
+    assert len(found) == 3
+    assert {fault.line for fault in found} == {1, 3, 4}
+
+
+def test_a_rule_that_grows_by_doubling_is_refused_fast(tmp_path):
+    lines = ['"r0": "server.locked:true"']
+    lines += [
+        f'"r{n}": "rule:r{n - 1} or rule:r{n - 1}"' for n in range(1, 40)
+    ]
+    found = faults(tmp_path, "\n".join(lines))
+    assert len(found) >= 1
+    assert "leads to more than 10000 conditions" in found[0].reason
+
+
+def test_a_long_chain_is_refused(tmp_path):
+    lines = ['"r0": "server.locked:true"']
+    lines += [f'"r{n}": "rule:r{n - 1}"' for n in range(1, 3000)]
+    found = faults(tmp_path, "\n".join(lines))
+    assert "leads through more than 50 rules" in found[0].reason
