@@ -35,7 +35,8 @@ class Diff(command.Command):  # type: ignore[misc,unused-ignore]
             "rules",
             nargs="+",
             metavar="RULES",
-            help=f"OLD and NEW, or NEW alone with --defaults; {rulefiles.HELP}",
+            help="OLD and NEW, or NEW alone with --defaults: "
+            f"{rulefiles.HELP}",
         )
         parser.add_argument(
             "--defaults",

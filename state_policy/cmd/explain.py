@@ -176,9 +176,7 @@ def _pairs(texts: list[str]) -> dict[str, str]:
     for text in texts:
         key, equals, value = text.partition("=")
         if not (key and equals and value):
-            raise exits.CommandError(
-                f"`{text}` is not KEY=VALUE", exits.USAGE
-            )
+            raise exits.CommandError(f"`{text}` is not KEY=VALUE", exits.USAGE)
         found[key] = value
     return found
 

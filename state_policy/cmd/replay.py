@@ -121,9 +121,8 @@ class Replayed:
     def summary(self) -> str:
         """Return the closing line."""
         changed = sum(change.count for change in self._changes.values())
-        return (
-            f"{changed} of {self.read} decisions would be another"
-            + (f"; {self.skipped} lines skipped" if self.skipped else "")
+        return f"{changed} of {self.read} decisions would be another" + (
+            f"; {self.skipped} lines skipped" if self.skipped else ""
         )
 
 
@@ -134,9 +133,7 @@ def _entry(line: str) -> dict[str, Any] | None:
         found = json.loads(line[brace:]) if brace >= 0 else None
     except ValueError:
         return None
-    if not isinstance(found, dict) or not isinstance(
-        found.get("facts"), dict
-    ):
+    if not isinstance(found, dict) or not isinstance(found.get("facts"), dict):
         return None
     if found.get("operation") not in OPERATIONS or "verdict" not in found:
         return None

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 from collections.abc import Iterable, Iterator
 from importlib import metadata
 from pathlib import Path
@@ -50,7 +51,7 @@ def expand(
         if prefix is not None:
             found.append(_shipped(prefix, name.removeprefix(prefix)))
             continue
-        path = (relative_to or Path()) / name
+        path = Path(os.path.normpath((relative_to or Path()) / name))
         found += sources(None, [path]) if path.is_dir() else [path]
     return found
 

@@ -10,13 +10,16 @@ from state_policy.engine.analysis.unparse import unparse
 from state_policy.engine.expression import (
     All,
     Any,
-    Constant,
     Expression,
     Not,
     compile_expression,
+    literals,
 )
 from state_policy.engine.facts import Facts
 from state_policy.engine.ruleset import Rule, RuleSet
+
+#: Rules that the sweep asks, which no case can.
+_SWEEP = "quarantine:"
 
 
 @dataclass
@@ -69,7 +72,8 @@ class Coverage:
         if id(rules) not in self._seen:
             self._seen.add(id(rules))
             for name, place in rules.sources.items():
-                self._of(name, place, rules)
+                if not name.startswith(_SWEEP):
+                    self._of(name, place, rules)
         for rule in asked(rules, operation, facts):
             for name in rule.names:
                 if name in rules.sources:
@@ -126,5 +130,6 @@ def conditions(expression: Expression) -> Iterator[Expression]:
             yield from conditions(part)
     elif isinstance(expression, Not):
         yield from conditions(expression.part)
-    elif not isinstance(expression, Constant):
+    elif any(literals(expression)):
+        # Without a literal it has one outcome only.
         yield expression

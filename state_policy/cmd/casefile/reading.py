@@ -20,8 +20,8 @@ _TEST = ("name", "rules", "operation", "caller", "given", "expect")
 _INVALID = ("name", "rules", "expect")
 _EXPECT: Mapping[str, type | tuple[type, ...]] = {
     "verdict": str,
-    "code": int,
-    "retry_after": int,
+    "code": (int, type(None)),
+    "retry_after": (int, type(None)),
     "rule": str,
     "message_contains": (str, list),
     "evidence": bool,

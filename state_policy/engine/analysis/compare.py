@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -11,6 +11,7 @@ from state_policy.engine.analysis import cells
 from state_policy.engine.analysis import diagram as dd
 from state_policy.engine.analysis.outcome import Analysis, Label, Outcomes
 from state_policy.engine.analysis.space import Space
+from state_policy.engine.operations import CLASSES, OPERATIONS
 from state_policy.engine.ruleset import RuleSet
 
 
@@ -134,7 +135,21 @@ class Comparison:
                 found
             )
         for (old, new, _), group in alike.items():
-            names = ", ".join(found.operation for found in group)
+            names = ", ".join(named([found.operation for found in group]))
             for part in self.parts(group[0]):
                 who = f" for {part.caller}" if part.caller else ""
                 yield f"{names} in {part.text}: {old} -> {new}{who}"
+
+
+def named(operations: Sequence[str]) -> list[str]:
+    """Return names of operations, whole classes as ``class:power``."""
+    left = list(operations)
+    found = []
+    for cls in CLASSES:
+        members = {
+            name for name, op in OPERATIONS.items() if cls in op.classes
+        }
+        if len(members) > 1 and members <= {*operations}:
+            found.append(f"class:{cls}")
+            left = [name for name in left if name not in members]
+    return [*found, *left]

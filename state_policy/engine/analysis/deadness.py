@@ -10,7 +10,14 @@ from state_policy.engine.analysis.context import Context
 from state_policy.engine.analysis.finding import Finding
 from state_policy.engine.analysis.outcome import Outcomes
 from state_policy.engine.analysis.unparse import unparse
-from state_policy.engine.expression import All, Any, Expression, Not, literals
+from state_policy.engine.expression import (
+    All,
+    Any,
+    Expression,
+    Not,
+    Reference,
+    literals,
+)
 
 #: Rules that nobody calls through an operation.
 _ASKED_BY_SWEEP = ("quarantine:purge", "quarantine:release")
@@ -83,6 +90,9 @@ def _idle_parts(
     kept = list(expression.parts)
     whole = project(expression)
     for part in reversed(expression.parts):
+        if isinstance(part, Reference) and not any(literals(part)):
+            # It follows a default that another file may state otherwise.
+            continue
         others = [other for other in kept if other is not part]
         if others and _same(
             whole, project.join(expression, [project(p) for p in others])
