@@ -27,15 +27,18 @@ def follow_up(mover: Mover, policy: Policy, record: Record) -> None:
     The API database first, without a limit of time: with it the server is
     concealed for everybody. Ports are next, clients want them back.
     """
+    left: tuple[str, ...] = ()
     try:
         give_away(mover, record)
     except Exception:
-        LOG.warning(
-            "server %s is still mapped to its owner, the sweep will repeat it",
-            record.server_id,
-            exc_info=True,
-        )
-    left = mover.within(policy.request_budget, _steps(mover, policy, record))
+        LOG.warning("mapping of %s failed", record.server_id, exc_info=True)
+        left = ("mapping",)
+    try:
+        steps = _steps(mover, policy, record)
+        left += mover.within(policy.request_budget, steps)
+    except Exception:
+        LOG.warning("the rest for %s failed", record.server_id, exc_info=True)
+        left += ("the rest",)
     if left:
         LOG.warning(
             "left to the sweep for server %s: %s",
