@@ -210,7 +210,9 @@ def _phrase(
 
 
 def _locked(circumstances: Circumstances) -> str:
-    reason = " ".join((circumstances.locked_reason or "").split())
+    given = circumstances.locked_reason or ""
+    printable = "".join(c if c.isprintable() else " " for c in given)
+    reason = " ".join(printable.split())
     if not reason:
         return "it is locked"
     if len(reason) > _REASON_LENGTH:

@@ -9,7 +9,7 @@ put back before the rest, and the API meets the same end.
 from __future__ import annotations
 
 import io
-from typing import Any, BinaryIO
+from typing import Any
 from wsgiref.types import WSGIEnvironment
 
 _CHUNK = 65535
@@ -66,32 +66,39 @@ def _take(environ: WSGIEnvironment, length: int | None, limit: int) -> bytes:
         source.seek(0)
     wanted = limit + 1 if length is None else length
     parts: list[bytes] = []
-    reason = _collect(source, wanted, parts)
+    reason = _collect(source, wanted, length is not None, parts)
     content = b"".join(parts)
     if reason is None and length is None and len(content) > limit:
         reason = "longer than the bound"
-    if reason is None and length is not None and len(content) < length:
-        reason = "shorter than its length"
     if reason is not None:
         _put_back(environ, content, source)
         raise UnreadableError(reason)
     return content
 
 
-def _collect(source: Any, wanted: int, parts: list[bytes]) -> str | None:
-    """Add up to so many bytes to the parts; return what went wrong."""
+def _collect(
+    source: Any, wanted: int, all_there: bool, parts: list[bytes]
+) -> str | None:
+    """Add up to so many bytes to the parts; return what went wrong.
+
+    :param all_there: fewer bytes than asked for are an error, as to WebOb
+        where the length is told
+    """
     missing = wanted
     while missing > 0:
+        asked = min(missing, _CHUNK)
         try:
-            chunk = source.read(min(missing, _CHUNK))
+            chunk = source.read(asked)
         except Exception as error:  # noqa: BLE001
             # Of a server, or of a filter that bounds the size. The API meets
             # it when it reads on, and answers as it does without us.
             return type(error).__name__
-        if not chunk:
-            return None
         parts.append(chunk)
         missing -= len(chunk)
+        if all_there and len(chunk) < asked:
+            return "shorter than its length"
+        if not chunk:
+            return None
     return None
 
 
@@ -99,15 +106,15 @@ def _put_back(environ: WSGIEnvironment, content: bytes, source: Any) -> None:
     if environ.get(_SEEKABLE):
         source.seek(0)
     else:
-        environ["wsgi.input"] = _joined(content, source)
-
-
-def _joined(first: bytes, rest: Any) -> BinaryIO:
-    return io.BufferedReader(_Joined(first, rest))
+        environ["wsgi.input"] = _Joined(content, source)
 
 
 class _Joined(io.RawIOBase):
-    """Bytes, then whatever else a stream gives."""
+    """Bytes, then whatever else a stream gives.
+
+    Not buffered: who reads must meet the end of the first part as a short
+    read, for to WebOb that is how a client that went away looks.
+    """
 
     def __init__(self, first: bytes, rest: Any) -> None:
         self._first = memoryview(first)

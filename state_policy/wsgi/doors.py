@@ -48,6 +48,20 @@ _CONTENT_TYPES = frozenset(
 )
 #: Paths of the old volume-booting API: the same servers again.
 _BOOT_SHAPES = frozenset({(0,), (1, "action")})
+#: Actions of its own class alone; those of other classes are not there.
+_BOOT_ACTIONS = frozenset(
+    {
+        "confirmResize",
+        "createImage",
+        "os-start",
+        "os-stop",
+        "reboot",
+        "rebuild",
+        "resize",
+        "revertResize",
+        "trigger_crash_dump",
+    }
+)
 #: As Nova's schema of ``reboot`` has it.
 _REBOOTS = {
     "SOFT": "reboot_soft",
@@ -194,8 +208,11 @@ def routed_method(environ: WSGIEnvironment) -> str | None:
     if not asked:
         return method
     # Nova hands the body on by the real method: what is routed to code that
-    # takes one gets none, or the other way round, and fails.
+    # takes one gets none, or the other way round, and fails. An empty method
+    # is not restored.
     routed: str = asked.upper()
+    if not method:
+        return routed
     return routed if (routed in _WITH_BODY) == (method in _WITH_BODY) else None
 
 
@@ -213,6 +230,8 @@ def _action(
     if peeked is None:
         return Door(found)
     name, argument = peeked
+    if found.boot and name in operations and name not in _BOOT_ACTIONS:
+        return Door(found)
     if name == "reboot" and name in operations:
         reboot = _reboot(argument)
         return Door(found, OPERATIONS[reboot] if reboot else None)

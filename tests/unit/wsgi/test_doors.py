@@ -89,8 +89,10 @@ def test_what_does_not_route(path: str) -> None:
 
 
 def test_os_volumes_boot_has_no_more_than_it_routes() -> None:
-    path = f"/os-volumes_boot/{SERVER}/tags"
-    assert found(environ("DELETE", path)) is None
+    path = f"/os-volumes_boot/{SERVER}"
+    assert found(environ("DELETE", f"{path}/tags")) is None
+    pause = environ("POST", f"{path}/action", {"pause": None})
+    assert found(pause) is None
 
 
 def test_a_newline_at_the_end_is_not_part_of_the_path() -> None:

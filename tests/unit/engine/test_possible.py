@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is offered instead of what was refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from state_policy.engine import possible
+from state_policy.engine.operations import OPERATIONS
+from tests.unit.wsgi.rules import FACTS, rules
+
+EVERYTHING = frozenset(OPERATIONS)
+#: As Nova has it for a server that is in error and was launched.
+IN_ERROR = frozenset({"delete", "force_delete", "reboot_hard", "rebuild"})
+
+
+def offered(
+    text: str = "",
+    facts: Any = None,
+    native: Any = EVERYTHING,
+    admin: bool = False,
+) -> list[str]:
+    """Return what is offered for a server that is active, if not said."""
+    known = {**FACTS, **(facts or {})}
+    return list(possible.offers(rules(text), known, native, admin))
+
+
+def test_ways_out_come_first() -> None:
+    assert offered(native=IN_ERROR) == [
+        "reboot_hard",
+        "rebuild",
+        "delete",
+        "force_delete",
+    ]
+
+
+def test_rules_count() -> None:
+    text = '"server:rebuild": "!"\n"server:delete": "server.locked:true"'
+    assert offered(text, native=IN_ERROR) == ["reboot_hard"]
+
+
+def test_what_the_rules_leave_open_is_not_offered() -> None:
+    text = '"server:rebuild": "server.az:here"'
+    assert "rebuild" not in offered(text, native=IN_ERROR)
+
+
+def test_host_down_leaves_what_needs_no_host() -> None:
+    assert offered(facts={"server.host_up": False}) == [
+        "delete",
+        "force_delete",
+    ]
+
+
+def test_lock_leaves_unlock_but_not_to_administrators() -> None:
+    locked = {"server.locked": True}
+    assert offered(facts=locked) == ["unlock"]
+    assert "rebuild" in offered(facts=locked, admin=True)
+    assert "unlock" not in offered()
+
+
+@pytest.mark.parametrize(
+    ("facts", "native"),
+    [({}, None), ({"server.cell_up": False}, EVERYTHING)],
+)
+def test_nothing_is_offered_in_the_dark(facts: Any, native: Any) -> None:
+    assert offered(facts=facts, native=native) == []
+
+
+def test_needs_are_those_of_the_offered() -> None:
+    text = '"server:rebuild": "server.az:here"\n"server:lock": "server.tag:x"'
+    needs = possible.needs(rules(text))
+    assert "server.az" in needs and "server.tag" not in needs
+    assert needs >= possible.FACTS
+
+
+def test_offers_are_operations() -> None:
+    assert set(possible.OFFERED) <= EVERYTHING
+    assert set(possible.OFFERED) >= possible.WITHOUT_HOST
