@@ -32,6 +32,7 @@ from nova import context
 from nova.db.api import api as api_db
 from nova.db.main import api as main_db
 from nova.tests import fixtures as nova_fixtures
+from nova.tests.fixtures.nova import PROJECT_ID
 from nova.tests.functional import integrated_helpers
 from nova.tests.functional.api import client as api_client
 from nova.virt import fake
@@ -42,7 +43,8 @@ from tests.functional.harness.holds import PATIENCE, Hold
 from tests.functional.harness.keystone import Person
 from tests.functional.harness.statements import Statements
 
-OWNER_PROJECT = uuidsentinel.owner_project.replace("-", "")
+#: The ports of Nova's fake Neutron are this project's.
+OWNER_PROJECT: str = PROJECT_ID
 FOREIGN_PROJECT = uuidsentinel.foreign_project.replace("-", "")
 OPERATOR_PROJECT = uuidsentinel.operator_project.replace("-", "")
 QUARANTINE_PROJECT = uuidsentinel.quarantine_project.replace("-", "")
