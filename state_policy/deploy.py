@@ -75,21 +75,15 @@ def filter_factory(
     :raises DeployError: saying everything that is wrong
     """
     settings = build_settings(local_conf)
-    driver = build_driver(settings)
     names = effect_names(settings)
-    store, faults = _collect(lambda: build_store(settings, names))
-    shadow, more = _collect(lambda: build_shadow(settings, names))
-    parts = Parts(
-        driver,
-        driver.answers,
-        driver.mover if settings.quarantine.enabled else None,
-        store.current if store else _no_rules,
-        settings,
-    )
-    effects, others = _collect(lambda: build_effects(parts, names))
+    driver, faults = _collect(lambda: build_driver(settings))
+    store, more = _collect(lambda: build_store(settings, names))
+    shadow, others = _collect(lambda: build_shadow(settings, names))
     faults += more + others
-    if faults or store is None or effects is None:
+    if driver is None or store is None or faults:
         raise DeployError(faults)
+    parts = build_parts(settings, driver, store)
+    effects = build_effects(parts, names)
 
     def make(app: WSGIApplication) -> Filter:
         return _filter(app, parts, effects, shadow)
@@ -128,6 +122,22 @@ def build_driver(settings: Settings) -> Driver:
         raise DeployError(
             [f"driver `{settings.driver}`: {_reason(error)}"]
         ) from error
+
+
+def build_parts(settings: Settings, driver: Driver, store: Store) -> Parts:
+    """Return what effects are made of.
+
+    :raises DeployError: where servers are to be moved and cannot be
+    """
+    mover = None
+    if settings.quarantine.enabled:
+        try:
+            mover = driver.mover
+        except Exception as error:
+            raise DeployError(
+                [f"driver `{settings.driver}`: {_reason(error)}"]
+            ) from error
+    return Parts(driver, driver.answers, mover, store.current, settings)
 
 
 def build_store(settings: Settings, names: Sequence[str]) -> Store:
@@ -269,10 +279,6 @@ def _collect(make: Callable[[], T]) -> tuple[T | None, list[str]]:
         return make(), []
     except (RulesError, DeployError) as error:
         return None, [str(fault) for fault in error.faults]
-
-
-def _no_rules() -> RuleSet:
-    raise AssertionError("nothing asks for rules that did not load")
 
 
 def _reason(error: BaseException) -> str:
