@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Deployments of several cells, and cells that do not answer."""
