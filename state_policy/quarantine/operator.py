@@ -15,6 +15,10 @@ from state_policy.quarantine.record import Record, RecordError, of
 from state_policy.quarantine.sweep import Done
 
 
+#: Phases of servers that the list leaves out.
+_NOT_HELD = (Phase.DELETED, Phase.NATIVE)
+
+
 class RefusedError(Exception):
     """What was asked for cannot be done; the text says why."""
 
@@ -49,7 +53,7 @@ def held(
         except MovingError:
             unseen.append(server_id)
             continue
-        if one is not None and one.phase is not Phase.DELETED:
+        if one is not None and one.phase not in _NOT_HELD:
             found.append(one)
     found.sort(key=_since)
     return tuple(found), tuple(unseen)

@@ -32,13 +32,17 @@ class Step(enum.StrEnum):
 
 
 class Phase(enum.StrEnum):
-    """Where a server is on its way."""
+    """Where a server is on its way.
+
+    NATIVE ones were never moved: somebody made them in the project.
+    """
 
     CONCEALED = "concealed"
     SETTLED = "settled"
     RELEASING = "releasing"
     PURGING = "purging"
     DELETED = "deleted"
+    NATIVE = "native"
     ODD = "odd"
 
 
@@ -55,7 +59,8 @@ def phase(server: Server, record: Record | None, policy: Policy) -> Phase:
     if server.deleted:
         return Phase.DELETED
     if record is None:
-        return Phase.ODD
+        native = server.owner == server.mapped and not server.hidden
+        return Phase.NATIVE if native else Phase.ODD
     if record.kind is Kind.RELEASE:
         return Phase.RELEASING
     if server.hidden:
@@ -70,6 +75,8 @@ def plan(
 ) -> Plan:
     """Return what is due, the rules of purge and release left aside."""
     found = phase(server, record, policy)
+    if found is Phase.NATIVE:
+        return Plan(Step.NOTHING, "it was made in the quarantine project")
     if record is None or found is Phase.ODD:
         return Plan(Step.ODD, "no record of the move that fits its state")
     if found is Phase.DELETED:

@@ -126,9 +126,11 @@ class Sweep:
             return []
         record = of(server)
         found = plan(server, record, self._policy, self._mover.now())
-        if record is None or found.step in (Step.ODD, Step.STUCK):
+        if found.step in (Step.ODD, Step.STUCK):
             error = found.why
             return [Done(server_id, str(found.step), found.why, error)]
+        if record is None:
+            return []
         if settle_now and server.hidden and not server.deleted:
             found = Plan(Step.SETTLE, "it was asked for")
         done = self._finish(server, record, found)
