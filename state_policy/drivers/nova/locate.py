@@ -46,7 +46,7 @@ _SELECT = (
     .where(_MAPPINGS.c.instance_uuid == sa.bindparam("server"))
 )
 
-#: Seconds for which the row that the rights were judged by serves the facts.
+#: Seconds for which a row that was read for one purpose serves another.
 FRESH = 1.0
 
 
@@ -61,23 +61,38 @@ class Handle:
         self.cell = cell
         self.queued_for_delete = queued_for_delete
         self._lock = threading.Lock()
-        self._seen: tuple[float, Server] | None = None
+        self._seen: tuple[float, Server, bool] | None = None
 
     def __repr__(self) -> str:
         return f"Handle({self.cell!r})"
 
-    def keep(self, server: Server) -> None:
-        """Keep a row just read, for the next reader."""
+    def keep(self, server: Server, *, used: bool = False) -> None:
+        """Keep a row just read.
+
+        :param used: facts were made from it; whoever asks for facts again
+            waits for a change and must be given a new row
+        """
         with self._lock:
-            self._seen = (time.monotonic(), server)
+            self._seen = (time.monotonic(), server, used)
+
+    def peek(self) -> Server | None:
+        """Return the row kept, while it is fresh, for judging rights."""
+        with self._lock:
+            seen = self._seen
+        return None if seen is None or _stale(seen[0]) else seen[1]
 
     def take(self) -> Server | None:
-        """Return the row kept, once, while it is fresh."""
+        """Return the row kept, once, while it is fresh, for facts."""
         with self._lock:
-            seen, self._seen = self._seen, None
-        if seen is None or time.monotonic() - seen[0] > FRESH:
-            return None
+            seen = self._seen
+            if seen is None or seen[2] or _stale(seen[0]):
+                return None
+            self._seen = (seen[0], seen[1], True)
         return seen[1]
+
+
+def _stale(since: float) -> bool:
+    return time.monotonic() - since > FRESH
 
 
 def locate(server_id: str) -> Location | None:

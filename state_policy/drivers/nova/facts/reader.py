@@ -51,15 +51,25 @@ class FactReader:
         self._counts = counts.Counts(reader)
 
     def server(self, location: Location) -> Server | None:
-        """Read a server's row, and keep it for the facts that follow.
+        """Return a server's row, and keep it for the facts that follow.
+
+        One that was read a moment ago will do: whose a server is does not
+        change in that time.
 
         :returns: None where the server is gone
         :raises CellDownError: its cell does not answer
         """
+        seen = location.handle.peek()
+        if seen is not None:
+            found: Server = seen
+            return found
+        return self._load(location)
+
+    def _load(self, location: Location) -> Server | None:
         cell = location.handle.cell
         if cell is None:
-            found = servers.load_build_request(location.server_id)
-            return found[0] if found else self._arrived(location)
+            request = servers.load_build_request(location.server_id)
+            return request[0] if request else self._arrived(location)
         server = self._cells.read(
             cell, lambda c: servers.load(c, location.server_id)
         )
@@ -73,7 +83,7 @@ class FactReader:
         """Return the facts asked for; what cannot be read is left out."""
         seen = location.handle.take()
         facts: dict[str, Any] = {}
-        if keys & SERVER_KEYS:
+        if keys & SERVER_KEYS or _asks_user(location, seen, keys):
             seen = self._server_facts(location, seen, keys, facts)
         for key in keys:
             if key.startswith(counts.DELETES):
@@ -152,6 +162,7 @@ class FactReader:
             seen = self._cells.read(location.handle.cell, read)
         if seen is None:
             return None
+        location.handle.keep(seen, used=True)
         facts.update(common.facts(seen))
         if keys & hosts.AGGREGATES.keys:
             server = seen
@@ -189,3 +200,13 @@ class FactReader:
         if moved is None or moved.handle.cell is None:
             return None
         return self.server(moved)
+
+
+def _asks_user(
+    location: Location, seen: Server | None, keys: Set[str]
+) -> bool:
+    """Return whether the row must tell the user whom the mapping does not.
+
+    Mappings from before Nova's Train have none until Nova migrates them.
+    """
+    return CALLER in keys and seen is None and location.user_id is None
