@@ -12,11 +12,14 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from oslo_config import cfg
-from oslo_policy import policy
+from oslo_policy import opts, policy
 
 from state_policy.engine import operations, states
 
 ALWAYS, NEVER = "@", "!"
+
+#: Where oslo.policy's tools look unless they are told otherwise.
+POLICY_FILE = "/etc/state_policy/state_policy.yaml"
 
 #: Rules asked by the sweep for servers in quarantine; nobody calls there.
 QUARANTINE_RULES = ("quarantine:purge", "quarantine:release")
@@ -58,12 +61,22 @@ def list_rules() -> list[policy.RuleDefault]:
 def get_enforcer() -> policy.Enforcer:
     """Return an enforcer that knows these rules, for oslo.policy's tools.
 
-    It has options of its own: Nova's policy directories must not reach it.
+    It has options of its own, read from the tool's ``--config-file``: the
+    validator opens the file that ``[oslo_policy] policy_file`` names there.
+    Policy directories are left out, since Nova's would be found.
     """
+    tool = cfg.CONF
+    # The validator asks the tool's own options for the file.
+    for group, options in opts.list_opts():
+        tool.register_opts(options, group)
+    files = tool.config_file if "config_file" in tool else None
+    arguments = [f"--config-file={name}" for name in files or ()]
     conf = cfg.ConfigOpts()
-    conf([], project="state_policy", default_config_files=[])
-    enforcer = policy.Enforcer(conf, policy_file="state_policy.yaml")
+    conf(arguments, project="state_policy", default_config_files=[])
+    enforcer = policy.Enforcer(conf)
     conf.set_override("policy_dirs", [], group="oslo_policy")
+    if not files:
+        enforcer.policy_file = POLICY_FILE
     enforcer.register_defaults(list_rules())
     return enforcer
 

@@ -134,13 +134,16 @@ def _content(path: Path) -> str:
 def _bytes(path: Path) -> bytes:
     # Without O_NONBLOCK the open of a pipe waits for a writer.
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    with open(descriptor, "rb") as file:
+    try:
         mode = os.fstat(descriptor).st_mode
         if stat.S_ISDIR(mode):
             raise UnreadableError("is a directory, not a file")
         if not stat.S_ISREG(mode):
             raise UnreadableError("is not a regular file")
-        data = file.read(MAX_BYTES + 1)
+        with open(descriptor, "rb", closefd=False) as file:
+            data = file.read(MAX_BYTES + 1)
+    finally:
+        os.close(descriptor)
     if len(data) > MAX_BYTES:
         raise UnreadableError(f"is larger than {MAX_BYTES} bytes")
     return data

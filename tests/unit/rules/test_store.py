@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The store: changed files are taken whole, or the last good set stays."""
+
+import logging
+import os
+import threading
+
+import pytest
+
+from state_policy.rules import RulesError, Store, load
+
+OPEN, SHUT = '"class:any": "@"\n', '"class:any": "!"\n'
+BROKEN = '"class:ayn": "!"\n'
+
+
+class Clock:
+    """A clock that the test sets."""
+
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def path(tmp_path):
+    found = tmp_path / "rules.yaml"
+    found.write_text(SHUT)
+    return found
+
+
+def look(store, times=2):
+    """Let the store look at its files, as often as it takes to take them."""
+    for _ in range(times):
+        rules = store.current()
+    return rules
+
+
+def shut(rules) -> bool:
+    return rules.operations["stop"].may.constant is False
+
+
+def test_a_changed_file_is_taken(path):
+    store = Store(path, interval=0)
+    assert shut(store.current())
+    path.write_text(OPEN)
+    assert not shut(look(store))
+    assert (store.reloads, store.refusals, store.faults) == (1, 0, ())
+
+
+def test_the_files_are_looked_at_once_in_an_interval(path):
+    clock = Clock()
+    store = Store(path, interval=1.0, clock=clock)
+    path.write_text(OPEN)
+    assert shut(look(store, 100))
+    clock.now = 1.0
+    assert shut(look(store, 100))
+    clock.now = 2.0
+    assert not shut(look(store, 1))
+
+
+def test_a_file_being_written_is_not_taken(path):
+    store = Store(path, interval=0)
+    # Cut off, it is empty: everything would be allowed.
+    path.write_text("")
+    assert shut(look(store, 1))
+    path.write_text("# still the same\n" + SHUT)
+    assert shut(look(store, 5))
+    assert store.faults == ()
+
+
+def test_an_older_time_is_taken(path):
+    store = Store(path, interval=0)
+    path.write_text(OPEN)
+    os.utime(path, (1, 1))
+    assert not shut(look(store))
+    other = path.with_suffix(".old")
+    other.write_text(SHUT)
+    os.utime(other, (0, 0))
+    other.replace(path)
+    assert shut(look(store))
+
+
+def test_same_size_and_time_is_taken(path):
+    store = Store(path, interval=0)
+    found = path.stat()
+    path.write_text(OPEN)
+    os.utime(path, ns=(found.st_atime_ns, found.st_mtime_ns))
+    assert path.stat().st_mtime_ns == found.st_mtime_ns
+    assert path.stat().st_size == found.st_size
+    assert not shut(look(store))
+
+
+def test_a_broken_file_leaves_the_last_good_set(path, caplog):
+    store = Store(path, interval=0)
+    good = store.current()
+    path.write_text(BROKEN)
+    with caplog.at_level(logging.ERROR):
+        assert look(store, 10) is good
+        path.write_text("\n" + BROKEN)
+        look(store, 10)
+        path.write_text("\n" + BROKEN + "# the same fault")
+        look(store, 10)
+    assert store.refusals == 2
+    assert len(caplog.records) == 2
+    assert f"{path}:1: unknown rule name `class:ayn`" in caplog.text
+    assert f"{path}:2: unknown rule name `class:ayn`" in caplog.text
+    path.write_text(OPEN)
+    assert not shut(look(store))
+    assert store.faults == ()
+
+
+def test_a_fault_that_comes_back_is_told_again(path, caplog):
+    store = Store(path, interval=0)
+    for content in (BROKEN, OPEN, BROKEN):
+        path.write_text(content)
+        look(store)
+    assert store.refusals == 2
+
+
+def test_a_deleted_file_is_a_fault(path):
+    store = Store(path, interval=0)
+    path.unlink()
+    assert shut(look(store, 10))
+    assert store.refusals == 1
+    (fault,) = store.faults
+    assert str(fault).startswith(f"{path}: was deleted with the rule")
+    path.write_text(OPEN)
+    assert not shut(look(store))
+
+
+def test_a_deleted_file_of_a_directory_is_a_fault(tmp_path, path):
+    more = tmp_path / "more"
+    more.mkdir()
+    (more / "1.yaml").write_text('"server:start": "!"')
+    store = Store(path, [more], interval=0)
+    (more / "1.yaml").unlink()
+    assert not look(store, 5).operations["start"].may.constant
+    assert store.refusals == 1
+    # Who means it empties the file first.
+    (more / "1.yaml").write_text("")
+    look(store)
+    assert (store.faults, store.refusals) == ((), 1)
+    (more / "1.yaml").unlink()
+    look(store, 5)
+    assert (store.faults, store.refusals) == ((), 1)
+
+
+def test_a_renamed_file_is_no_fault(tmp_path):
+    (tmp_path / "1.yaml").write_text(SHUT)
+    store = Store(None, [tmp_path], interval=0)
+    (tmp_path / "1.yaml").rename(tmp_path / "2.yaml")
+    rules = look(store)
+    assert rules.sources == {"class:any": f"{tmp_path}/2.yaml:1"}
+    assert store.faults == ()
+
+
+def test_a_new_file_is_taken(tmp_path):
+    path = tmp_path / "rules.yaml"
+    store = Store(path, interval=0)
+    assert not shut(store.current())
+    path.write_text(SHUT)
+    assert shut(look(store))
+
+
+def test_faults_at_the_start_are_raised(path):
+    path.write_text(BROKEN)
+    with pytest.raises(RulesError, match="class:ayn"):
+        Store(path)
+
+
+def test_an_error_of_ours_does_not_reach_the_request(path):
+    calls = []
+
+    def loader(files):
+        calls.append(files)
+        if len(calls) > 1:
+            raise KeyError("ours")
+        return load(files)
+
+    store = Store(path, interval=0, loader=loader)
+    path.write_text(OPEN)
+    assert shut(look(store, 5))
+    assert store.refusals == 1
+    assert len(calls) == 2
+
+
+def test_files_that_change_while_they_are_read_are_read_again(path):
+    contents = [OPEN, SHUT + "# later\n"]
+
+    def loader(files):
+        rules = load(files)
+        if contents and started:
+            path.write_text(contents.pop(0))
+        return rules
+
+    started = False
+    store = Store(path, interval=0, loader=loader)
+    started = True
+    path.write_text("# changed\n" + OPEN)
+    rules = [look(store, 1) for _ in range(12)]
+    # What was read while the file changed under it was never in force.
+    assert not contents
+    assert shut(rules[-1])
+    assert all(map(shut, rules))
+
+
+def test_a_slow_reload_holds_nobody(path):
+    reading, go_on = threading.Event(), threading.Event()
+
+    def loader(files):
+        if started:
+            reading.set()
+            assert go_on.wait(10)
+        return load(files)
+
+    started = False
+    store = Store(path, interval=0, loader=loader)
+    started = True
+    path.write_text(OPEN)
+    look(store, 1)
+    thread = threading.Thread(target=store.current)
+    thread.start()
+    assert reading.wait(10)
+    assert shut(store.current())
+    go_on.set()
+    thread.join(10)
+    assert not shut(store.current())
