@@ -155,13 +155,13 @@ def given(parsed_args: argparse.Namespace) -> dict[str, Any]:
         for option, key in _FACTS.items()
         if getattr(parsed_args, option) is not None
     }
-    stated |= _pairs(parsed_args.fact)
-    caller = {
-        "owner": not parsed_args.not_owner,
-        "roles": parsed_args.role or ["member"],
-        **_pairs(parsed_args.credential),
-    }
     try:
+        stated |= values.pairs(parsed_args.fact)
+        caller = {
+            "owner": not parsed_args.not_owner,
+            "roles": parsed_args.role or ["member"],
+            **values.pairs(parsed_args.credential),
+        }
         facts: dict[str, Any] = dict(
             values.fact(key, value) for key, value in stated.items()
         )
@@ -169,16 +169,6 @@ def given(parsed_args: argparse.Namespace) -> dict[str, Any]:
     except ValueError as error:
         raise exits.CommandError(str(error), exits.USAGE) from error
     return facts
-
-
-def _pairs(texts: list[str]) -> dict[str, str]:
-    found = {}
-    for text in texts:
-        key, equals, value = text.partition("=")
-        if not (key and equals and value):
-            raise exits.CommandError(f"`{text}` is not KEY=VALUE", exits.USAGE)
-        found[key] = value
-    return found
 
 
 def explain(

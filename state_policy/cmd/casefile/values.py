@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from state_policy.engine.facts import Age
@@ -128,6 +128,20 @@ _READERS: tuple[tuple[type[Kind], Callable[[Any, Any], Any]], ...] = (
     (names.Choice, _choice),
     (names.Members, _members),
 )
+
+
+def pairs(texts: Iterable[str]) -> dict[str, str]:
+    """Return ``KEY=VALUE`` arguments as a mapping.
+
+    :raises ValueError: for a text that is none
+    """
+    found = {}
+    for text in texts:
+        key, equals, value = text.partition("=")
+        if not (key and equals and value):
+            raise ValueError(f"{shown(text)} is not KEY=VALUE")
+        found[key] = value
+    return found
 
 
 def caller(given: Mapping[str, Any]) -> dict[str, Any]:

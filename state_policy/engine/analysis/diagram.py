@@ -48,6 +48,11 @@ def bit(vm_state: int, task_state: int) -> int:
     return 1 << (vm_state * WIDTH + task_state)
 
 
+def pair_bit(vm_state: str, task_state: str | None) -> int:
+    """Return the set of one pair, given by the two states."""
+    return bit(VM_STATES.index(vm_state), TASKS.index(task_state))
+
+
 def pairs(bits: int) -> Iterator[tuple[str, str | None]]:
     """Yield the (vm_state, task_state) pairs of a set."""
     while bits:

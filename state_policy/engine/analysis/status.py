@@ -69,7 +69,8 @@ def status_of(vm_state: str, task_state: str | None) -> str:
 @cache
 def statuses() -> Mapping[str, int]:
     """Return the set of states behind each status."""
-    found: dict[str, int] = {}
+    # The statuses that last come first, then those of a task.
+    found = dict.fromkeys((own for own, _ in STATUS.values()), 0)
     for row, vm_state in enumerate(VM_STATES):
         for column, task_state in enumerate(dd.TASKS):
             name = status_of(vm_state, task_state)
