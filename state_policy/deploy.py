@@ -23,6 +23,7 @@ from oslo_config import cfg
 from state_policy import conf as our_conf
 from state_policy.conf import Settings, SettingsError
 from state_policy.engine.decision import Verdict
+from state_policy.engine.explaining import Explainer
 from state_policy.engine.ports.answering import Answers
 from state_policy.engine.ports.effects import Effect, Parts
 from state_policy.engine.ports.moving import Mover
@@ -30,7 +31,9 @@ from state_policy.engine.ports.reading import Reader
 from state_policy.engine.ruleset import RuleSet
 from state_policy.rules import RulesError, Store, load, unsupported
 from state_policy.wsgi import Filter, Mode, Options
+from state_policy.wsgi.allowed import AllowedActions
 from state_policy.wsgi.events import Events
+from state_policy.wsgi.explain import Conflicts
 from state_policy.wsgi.guard import Guard
 from state_policy.wsgi.judge import Judge
 from state_policy.wsgi.record import Recorder
@@ -248,18 +251,6 @@ def _filter(
     options = Options(
         Mode(settings.mode), settings.max_body, settings.disable_by_file_path
     )
-    projects = settings.quarantine.projects
-    guard = Guard(projects) if parts.mover else None
-    events = None
-    if parts.mover is not None:
-        events = Events(
-            app,
-            parts.reader,
-            parts.mover,
-            recorder,
-            projects,
-            settings.max_body,
-        )
     return Filter(
         app,
         parts.reader,
@@ -268,8 +259,40 @@ def _filter(
         effects,
         recorder,
         options,
-        guard,
-        events,
+        Guard(settings.quarantine.projects) if parts.mover else None,
+        _events(app, parts, recorder),
+        _conflicts(parts, recorder),
+        AllowedActions(parts.reader, parts.rules)
+        if settings.explain
+        else None,
+    )
+
+
+def _events(
+    app: WSGIApplication, parts: Parts, recorder: Recorder
+) -> Events | None:
+    settings: Settings = parts.settings
+    if parts.mover is None:
+        return None
+    return Events(
+        app,
+        parts.reader,
+        parts.mover,
+        recorder,
+        settings.quarantine.projects,
+        settings.max_body,
+    )
+
+
+def _conflicts(parts: Parts, recorder: Recorder) -> Conflicts | None:
+    settings: Settings = parts.settings
+    if not settings.explain:
+        return None
+    return Conflicts(
+        parts.reader,
+        Explainer(parts.reader, parts.rules),
+        recorder,
+        settings.retry_after,
     )
 
 

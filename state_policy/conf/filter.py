@@ -113,6 +113,19 @@ It is used where nobody can know how long the state lasts, a task for
 example. Where only an age is missing, the exact remaining time is sent.
 """,
     ),
+    cfg.BoolOpt(
+        "explain",
+        default=True,
+        help="""
+Whether Nova's own refusals are explained and servers can be asked about.
+
+A 409 of Nova's on an operation keeps its code and its text, and gains since
+when, by which action, and what is possible now. ``GET
+/servers/{id}/allowed-actions`` answers with each operation, and why it is not
+allowed. Both happen only in the mode ``enforce`` and while at least one rule
+is stated: an empty policy file changes nothing.
+""",
+    ),
     cfg.StrOpt(
         "disable_by_file_path",
         help="""

@@ -64,6 +64,7 @@ class Settings:
     mode: str = "enforce"
     on_unknown: str = "allow"
     retry_after: int = 30
+    explain: bool = True
     disable_by_file_path: Path | None = None
     max_body: int = 114688
     quarantine: QuarantineSettings = field(default_factory=QuarantineSettings)

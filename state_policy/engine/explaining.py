@@ -27,10 +27,12 @@ class Background:
     """What an explanation adds to a decision.
 
     :ivar possible: names of operations the caller could have now
+    :ivar facts: those that were looked at
     """
 
     circumstances: Circumstances = field(default_factory=Circumstances)
     possible: tuple[str, ...] = ()
+    facts: Facts = field(default_factory=dict)
 
 
 class Explainer:
@@ -51,17 +53,23 @@ class Explainer:
         :param facts: those that are known; what is missing is read
         :param refused: the operation, which is not offered
         """
-        return Background(
-            self._reader.circumstances(caller, location),
-            self._possible(caller, location, facts, refused),
-        )
-
-    def _possible(
-        self, caller: Caller, location: Location, facts: Facts, refused: str
-    ) -> tuple[str, ...]:
         rules = self._rules()
         missing = possible.needs(rules) - facts.keys()
         known = {**self._reader.read(caller, location, missing), **facts}
+        return Background(
+            self._reader.circumstances(caller, location),
+            self._possible(rules, caller, location, known, refused),
+            known,
+        )
+
+    def _possible(
+        self,
+        rules: RuleSet,
+        caller: Caller,
+        location: Location,
+        known: Facts,
+        refused: str,
+    ) -> tuple[str, ...]:
         return tuple(
             name
             for name in possible.offers(

@@ -18,8 +18,10 @@ from state_policy.engine.operations import QUARANTINABLE
 from state_policy.engine.ports.answering import Answers
 from state_policy.engine.ports.effects import Asked, Effect
 from state_policy.engine.ports.reading import Caller, Location, Reader
-from state_policy.wsgi import doors, guard
+from state_policy.wsgi import allowed, doors, guard
+from state_policy.wsgi.allowed import AllowedActions
 from state_policy.wsgi.events import Events
+from state_policy.wsgi.explain import Conflicts
 from state_policy.wsgi.guard import Guard
 from state_policy.wsgi.judge import Judge, Judgement, Request
 from state_policy.wsgi.record import Recorder
@@ -55,6 +57,8 @@ class Filter:
     :ivar effects: what carries each verdict out; DENY must be among them
     :ivar guard: None where the quarantine is off
     :ivar events: None where the quarantine is off
+    :ivar conflicts: None where Nova's refusals are left alone
+    :ivar allowed: None where nobody is told what is possible
     """
 
     app: WSGIApplication
@@ -66,6 +70,8 @@ class Filter:
     options: Options = Options()
     guard: Guard | None = None
     events: Events | None = None
+    conflicts: Conflicts | None = None
+    allowed: AllowedActions | None = None
 
     def __call__(
         self, environ: WSGIEnvironment, start_response: StartResponse
@@ -93,14 +99,31 @@ class Filter:
         if location is not None and self._hides(caller, location):
             self.recorder.counters.add("concealed")
             return guard.absent(self.app, door.address)
-        if door.operation is None or self._disabled():
+        if self._disabled() or _refused(door, caller):
             return self.app
-        if _refused(door, caller):
-            return self.app
-        return self._decided(
-            environ,
-            Request(door.operation, door.address.lookup, caller, location),
+        if door.operation is None:
+            return self._told(environ, door, caller, location) or self.app
+        request = Request(
+            door.operation, door.address.lookup, caller, location
         )
+        return self._decided(environ, request)
+
+    def _told(
+        self,
+        environ: WSGIEnvironment,
+        door: doors.Door,
+        caller: Caller,
+        location: Location | None,
+    ) -> WSGIApplication | None:
+        """Return what can be done to a server, if that is the question."""
+        if (
+            self.allowed is None
+            or not self._talkative()
+            or not allowed.addressed(door.address, environ["REQUEST_METHOD"])
+        ):
+            return None
+        found = location or self.reader.locate(door.address.lookup)
+        return self.allowed.answer(caller, found) if found else None
 
     def _note(self, door: doors.Door) -> None:
         if door.unknown is not None:
@@ -128,11 +151,13 @@ class Filter:
         """Return what answers a request that may be decided."""
         judgement = self.judge.judge(request)
         if judgement is None:
-            return self.app
+            return self._onward(request)
         request = replace(request, location=judgement.location)
         decision = judgement.decide(self._impossible())
         self._compare(request, judgement, decision)
-        if _plain(decision) or not self.reader.may(
+        if _plain(decision):
+            return self._onward(request)
+        if not self.reader.may(
             request.caller, judgement.location, request.operation.gate
         ):
             return self.app
@@ -169,7 +194,25 @@ class Filter:
                 break
         if not _plain(decision):
             self._record(request, decision)
-        return self.app
+        return self._onward(request)
+
+    def _onward(self, request: Request) -> WSGIApplication:
+        """Return Nova, whose refusals are explained."""
+        if (
+            self.conflicts is None
+            or not self._talkative()
+            or "read" in request.operation.classes
+        ):
+            return self.app
+        return self.conflicts.explained(self.app, request)
+
+    def _talkative(self) -> bool:
+        """Return whether to tell more than Nova does.
+
+        An empty policy file changes nothing, and only the mode ``enforce``
+        changes answers.
+        """
+        return self.options.mode is Mode.ENFORCE and self.judge.stated
 
     def _impossible(self) -> frozenset[Verdict]:
         """Return the verdicts that nothing here can carry out."""

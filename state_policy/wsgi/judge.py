@@ -95,6 +95,11 @@ class Judge:
         self._retry_after = retry_after
         self._refuse_unknown = refuse_unknown
 
+    @property
+    def stated(self) -> bool:
+        """Return whether a policy file states any rule."""
+        return bool(self._rules().sources)
+
     def judge(self, request: Request) -> Judgement | None:
         """Return what there is to decide.
 
@@ -128,19 +133,7 @@ class Judge:
 def _settled(concerned: Iterable[OperationRules], caller: Caller) -> bool:
     """Return whether the caller alone settles it: a plain allow."""
     facts = {CALLER: caller.credentials}
-    return all(
-        found.plain or (not _asks_target(found) and _allows(found, facts))
-        for found in concerned
-    )
-
-
-def _asks_target(found: OperationRules) -> bool:
-    """Return whether a rule compares the caller with the server's owner."""
-    return any(
-        literal.fact == CALLER and "%(" in str(literal)
-        for rule in found.all
-        for literal in rule.literals
-    )
+    return all(found.plain or _allows(found, facts) for found in concerned)
 
 
 def _allows(found: OperationRules, facts: Facts) -> bool:

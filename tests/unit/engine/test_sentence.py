@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from state_policy.engine import sentence
+from state_policy.engine import phrases, sentence
 from state_policy.engine.decision import Decision, Verdict
 from state_policy.engine.evaluate import decide
 from state_policy.engine.facts import Age
@@ -248,4 +248,4 @@ def test_details_tell_no_more_than_the_sentence() -> None:
     ],
 )
 def test_durations(seconds: float, text: str) -> None:
-    assert sentence.duration(seconds) == text
+    assert phrases.duration(seconds) == text
