@@ -12,12 +12,15 @@ from typing import Any
 from state_policy.drivers.memory import Driver, MemoryServer
 from state_policy.effects.deny import Deny
 from state_policy.engine.decision import Verdict
+from state_policy.engine.explaining import Explainer
 from state_policy.engine.facts import Age
 from state_policy.engine.ports.effects import Effect, Parts
 from state_policy.engine.ruleset import RuleSet
 from state_policy.rules import load
 from state_policy.wsgi import Filter, Mode, Options
+from state_policy.wsgi.allowed import AllowedActions
 from state_policy.wsgi.events import Events
+from state_policy.wsgi.explain import Conflicts
 from state_policy.wsgi.guard import Guard
 from state_policy.wsgi.judge import Judge
 from state_policy.wsgi.record import Recorder
@@ -94,4 +97,6 @@ def make(
         Events(app, reader, reader.mover, recorder, projects, max_body)
         if reader.mover
         else None,
+        Conflicts(reader, Explainer(reader, parts.rules), recorder, 30),
+        AllowedActions(reader, parts.rules),
     )

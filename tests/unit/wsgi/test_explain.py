@@ -1,0 +1,278 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Nova's own refusals gain what we know; what is possible can be asked."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from state_policy.drivers.memory import Driver
+from state_policy.engine.operations import OPERATIONS
+from state_policy.engine.ports.reading import Circumstances
+from state_policy.wsgi import Filter
+from tests.unit.wsgi.requests import (
+    ADMIN,
+    FOREIGNER,
+    SERVER,
+    Answer,
+    Cloud,
+    action,
+    ask,
+    environ,
+)
+from tests.unit.wsgi.rules import driver, make
+
+STATED = '"server:lock": "@"'
+REQUEST = "req-5f2a0d0e-93c5-4b8c-9d0f-7a6b5c4d3e2f"
+TEXT = f"Cannot 'pause' instance {SERVER} while it is in vm_state stopped"
+
+
+class Refusing:
+    """A cloud that refuses.
+
+    :param lazy: whether it starts to answer when its body is read
+    """
+
+    def __init__(
+        self,
+        status: str = "409 Conflict",
+        text: str = TEXT,
+        lazy: bool = False,
+    ) -> None:
+        self.status = status
+        self.fault = {"conflictingRequest": {"code": 409, "message": text}}
+        self.lazy = lazy
+        self.closed = False
+
+    def __call__(self, request: Any, start_response: Any) -> Any:
+        """Refuse."""
+        content = json.dumps(self.fault).encode()
+        headers = [
+            ("Content-Length", str(len(content))),
+            ("OpenStack-API-Version", "compute 2.1"),
+        ]
+        if not self.lazy:
+            start_response(self.status, headers)
+        return self._chunks(content, headers, start_response)
+
+    def _chunks(
+        self, content: bytes, headers: Any, start_response: Any
+    ) -> Any:
+        try:
+            if self.lazy:
+                start_response(self.status, headers)
+            yield content[:5]
+            yield content[5:]
+        finally:
+            self.closed = True
+
+
+def reader(facts: Any = None, native: Any = ("start", "delete")) -> Driver:
+    """Return a driver whose server is stopped."""
+    known = {"server.vm_state": "stopped", **(facts or {})}
+    found = driver(facts=known)
+    busy = ("pause", "rebuild")
+
+    def allowed(facts: Any) -> frozenset[str]:
+        more = busy if facts["server.launched"] else ()
+        return frozenset((*native, *more) if native == () else native)
+
+    found.native = allowed
+    found.servers[SERVER].circumstances = Circumstances(200.0, "stop", REQUEST)
+    return found
+
+
+def refused(found: Filter, caller: Any = None) -> Answer:
+    """Return the answer to a pause."""
+    return ask(
+        found, action("pause", **({"caller": caller} if caller else {}))
+    )
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+def test_wrong_state(lazy: bool) -> None:
+    cloud = Refusing(lazy=lazy)
+    answer = refused(make(STATED, reader(), app=cloud))
+    assert answer.status == "409 Conflict"
+    assert answer.fault["message"] == (
+        f"{TEXT}. In this state for 3 minutes, by action 'stop' ({REQUEST}). "
+        "Possible now: start, DELETE."
+    )
+    assert answer.fault["state_policy"] == {
+        "code": "wrong_state",
+        "facts": {"vm_state": "stopped", "task_state": None, "locked": False},
+        "possible": ["start", "delete"],
+        "retry_after": None,
+        "since": 200,
+        "action": "stop",
+        "request_id": REQUEST,
+    }
+    assert answer.fault["code"] == 409
+    assert answer.header("Content-Length") == str(len(answer.body))
+    assert answer.header("OpenStack-API-Version") == "compute 2.1"
+    assert answer.header("Retry-After") is None
+    assert cloud.closed
+
+
+def test_passing_state_tells_when_to_retry() -> None:
+    found = reader({"server.task_state": "powering-off"})
+    answer = refused(make(STATED, found, app=Refusing()))
+    assert answer.header("Retry-After") == "30"
+    assert answer.fault["state_policy"]["code"] == "busy"
+    assert answer.fault["message"].endswith("Retry in 30 seconds.")
+
+
+def test_locked() -> None:
+    found = reader({"server.locked": True})
+    answer = refused(make(STATED, found, app=Refusing()))
+    assert answer.fault["state_policy"]["code"] == "locked"
+    admin = refused(make(STATED, found, app=Refusing()), ADMIN)
+    assert admin.fault["state_policy"]["code"] == "wrong_state"
+
+
+def test_never_launched() -> None:
+    found = reader({"server.launched": False}, native=())
+    answer = refused(make(STATED, found, app=Refusing()))
+    assert answer.fault["state_policy"]["code"] == "never_launched"
+
+
+def test_host_down() -> None:
+    found = reader({"server.host_up": False}, native=("pause", "delete"))
+    answer = refused(make(STATED, found, app=Refusing()))
+    assert answer.fault["state_policy"]["code"] == "host_down"
+
+
+def unexplained(found: Filter, request: Any = None) -> None:
+    """Assert that Nova's refusal comes through as it is."""
+    app: Any = found.app
+    expected = ask(app, action("pause"))
+    assert ask(found, request or action("pause")) == expected
+
+
+def test_other_conflicts_are_left_alone() -> None:
+    found = reader(native=("pause",))
+    unexplained(make(STATED, found, app=Refusing()))
+
+
+@pytest.mark.parametrize("mode", ["warn", "audit"])
+def test_other_modes_leave_refusals_alone(mode: str) -> None:
+    unexplained(make(STATED, reader(), app=Refusing(), mode=mode))
+
+
+def test_empty_file_leaves_refusals_alone() -> None:
+    found = reader()
+    unexplained(make("", found, app=Refusing()))
+    assert found.asked == []
+
+
+def test_foreigners_are_told_nothing() -> None:
+    found = make(STATED, reader(), app=Refusing())
+    unexplained(found, action("pause", caller=FOREIGNER))
+
+
+@pytest.mark.parametrize("status", ["202 Accepted", "404 Not Found"])
+@pytest.mark.parametrize("lazy", [False, True])
+def test_other_answers_cost_nothing(status: str, lazy: bool) -> None:
+    found = reader()
+    unexplained(make(STATED, found, app=Refusing(status, lazy=lazy)))
+    assert found.asked == []
+
+
+def test_a_refusal_that_is_no_fault_of_nova_s() -> None:
+    cloud = Refusing()
+    cloud.fault = {}
+    unexplained(make(STATED, reader(), app=cloud))
+
+
+def test_failing_explanations_leave_refusals_alone() -> None:
+    found = reader()
+    found.servers.clear()
+    unexplained(make(STATED, found, app=Refusing()))
+
+
+def test_long_refusals_keep_their_text() -> None:
+    text = "x" * 280
+    answer = refused(make(STATED, reader(), app=Refusing(text=text)))
+    assert answer.fault["message"].startswith(f"{text}.")
+    assert len(answer.fault["message"]) <= 299
+
+
+# -- allowed actions ----------------------------------------------------------
+
+ALLOWED = f"/servers/{SERVER}/allowed-actions"
+
+
+def allowed(found: Filter, **more: Any) -> dict[str, Any]:
+    """Return what is allowed by the operation's name."""
+    answer = ask(found, environ("GET", ALLOWED, **more))
+    assert answer.code == 200
+    items = answer.json["allowed_actions"]
+    return {item.pop("operation"): item for item in items}
+
+
+def test_what_is_allowed_and_why_not() -> None:
+    known = driver(
+        native=lambda facts: frozenset(OPERATIONS) - {"start"},
+        forbidden={OPERATIONS["evacuate"].gate},
+    )
+    text = '"server:stop": "server.vm_state:stopped"\n"server:pause": "!"'
+    found = allowed(make(text, known))
+    assert found["delete"] == {"allowed": True}
+    assert found["start"] == {"allowed": False, "code": "state"}
+    assert found["evacuate"] == {"allowed": False, "code": "rights"}
+    assert found["pause"]["code"] == "policy"
+    assert found["stop"]["code"] == "wrong_state"
+    assert found["stop"]["message"].startswith("Cannot 'stop' instance")
+    assert "show" not in found
+    assert len(found) == len(
+        [op for op in OPERATIONS.values() if "read" not in op.classes]
+    )
+
+
+def test_quarantine_is_not_betrayed() -> None:
+    text = '"server:delete:quarantine": "server.vm_state:active"'
+    assert allowed(make(text, driver()))["delete"] == {"allowed": True}
+
+
+def test_locked_servers_can_be_unlocked() -> None:
+    found = allowed(make(STATED, driver(facts={"server.locked": True})))
+    assert found["stop"] == {"allowed": False, "code": "locked"}
+    assert found["unlock"] == {"allowed": True}
+
+
+def test_what_cannot_be_read_is_said() -> None:
+    known = driver()
+    del known.servers[SERVER].facts["server.vm_state"]
+    text = '"server:stop": "server.vm_state:stopped"'
+    assert allowed(make(text, known))["stop"]["code"] == "unreadable"
+
+
+@pytest.mark.parametrize(
+    ("text", "more"),
+    [
+        (STATED, {"caller": FOREIGNER}),
+        (STATED, {"caller": None}),
+        ("", {}),
+    ],
+)
+def test_others_get_what_the_cloud_says(text: str, more: Any) -> None:
+    cloud = Cloud()
+    found = make(text, driver(), app=cloud)
+    answer = ask(found, environ("GET", ALLOWED, **more))
+    assert (answer.code, len(cloud.seen)) == (202, 1)
+
+
+def test_only_get_of_a_server_asks() -> None:
+    found = make(STATED, driver())
+    boot = f"/os-volumes_boot/{SERVER}/allowed-actions"
+    for request in (environ("POST", ALLOWED, b"{}"), environ("GET", boot)):
+        assert ask(found, request).code == 202
+
+
+def test_off() -> None:
+    found = replace(make(STATED, driver()), allowed=None, conflicts=None)
+    assert ask(found, environ("GET", ALLOWED)).code == 202
+    assert ask(found, action("pause")).code == 202
