@@ -15,7 +15,7 @@ from typing import Any
 from nova import context as nova_context
 from nova import policy
 
-from state_policy.drivers.nova.cells import CellDownError
+from state_policy.drivers.nova.breaker import CellDownError
 from state_policy.drivers.nova.facts.reader import FactReader
 from state_policy.drivers.nova.once import Once
 from state_policy.drivers.nova.server import Server
@@ -80,7 +80,7 @@ class Rights:
         try:
             return self._reader.server(location)
         except CellDownError as error:
-            self._once.warn("a cell does not answer", error)
+            self._once.warn(f"cell {location.handle.cell} is down", error)
         if location.handle.queued_for_delete:
             return None
         return mapped

@@ -8,7 +8,8 @@ from typing import Any
 
 from state_policy.drivers.nova import cells, locate
 from state_policy.drivers.nova import server as servers
-from state_policy.drivers.nova.cells import CellDownError, Cells
+from state_policy.drivers.nova.breaker import CellDownError
+from state_policy.drivers.nova.cells import Cells
 from state_policy.drivers.nova.facts import (
     actions,
     building,
@@ -125,7 +126,8 @@ class FactReader:
                 return self._from_build_request(location, keys, facts)
             return self._from_cell(location, seen, keys, facts)
         except CellDownError as error:
-            self._once.warn("a cell does not answer", error)
+            self._once.warn(f"cell {location.handle.cell} is down", error)
+            facts.clear()
             facts["server.cell_up"] = False
         except Exception as error:  # noqa: BLE001 left out, by contract
             self._once.warn("cannot read a server", error)
@@ -152,14 +154,16 @@ class FactReader:
     ) -> Server | None:
         wanted = [s for s in CELL_SOURCES if (keys - self._off) & s.keys]
         if seen is None or wanted:
-
-            def read(connection: Any) -> Server | None:
+            # A read that was given up goes on, so it gets nothing to write to.
+            def read(connection: Any) -> tuple[Server | None, dict[str, Any]]:
                 row = seen or servers.load(connection, location.server_id)
+                found: dict[str, Any] = {}
                 if row is not None:
-                    self._from_sources(wanted, connection, row, facts)
-                return row
+                    self._from_sources(wanted, connection, row, found)
+                return row, found
 
-            seen = self._cells.read(location.handle.cell, read)
+            seen, found = self._cells.read(location.handle.cell, read)
+            facts.update(found)
         if seen is None:
             return None
         location.handle.keep(seen, used=True)
