@@ -156,3 +156,30 @@ class MoveCase(base.NovaTestCase):
 def text_of(found: Any) -> str:
     """Return anything as text, to look for secrets in it."""
     return json.dumps(found, default=str)
+
+
+class RequestCase(MoveCase):
+    """Moves servers through the filter, as their owners do."""
+
+    FILTERED = True
+    RULES = '"server:delete:quarantine": "@"\n'
+    QUARANTINE: ClassVar[dict[str, Any]] = {
+        "enabled": True,
+        "projects": [KEEPER.project_id],
+        "user": KEEPER.user_id,
+        "settle_after": 0,
+    }
+
+    def _set_options(self) -> None:
+        """Make the options of the filter those of the test's own sweeps."""
+        self.QUARANTINE = {**RequestCase.QUARANTINE, **self.POLICY}
+        super()._set_options()
+
+    def sweep(self, **more: Any) -> Report:
+        """Run a sweep with the filter's rules."""
+        from state_policy import rules
+        from state_policy.drivers.nova import Driver
+
+        more.setdefault("rules", rules.load([self.policy_file]))
+        more.setdefault("reader", Driver())
+        return super().sweep(**more)

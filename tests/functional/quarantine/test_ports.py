@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ports: the owner's survive and are free, Nova's go; Neutron may hang."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any
+
+from nova import objects
+from nova.network import model as network_model
+from nova.network import neutron
+from nova.scheduler.client import report
+
+from tests.functional.harness import surgery
+from tests.functional.quarantine.support import KEEPER, RequestCase
+
+
+class PortCase(RequestCase):
+    """Servers with ports; the network fixture stands in for Neutron."""
+
+    def setUp(self) -> None:
+        """Name the owner's port."""
+        super().setUp()
+        self.owned = self.neutron.port_1["id"]
+
+    def with_port(self) -> str:
+        """Return a server with a port that its owner made."""
+        return self.boot(networks=[{"port": self.owned}])
+
+    def port(self, port_id: str) -> dict[str, Any] | None:
+        """Return a port, None where it is gone."""
+        found = self.neutron._ports.get(port_id)
+        return dict(found) if found else None
+
+    def assert_free(self, port_id: str) -> None:
+        """The port is there and bound to nothing."""
+        port = self.port(port_id)
+        assert port is not None
+        self.assertEqual("", port["device_id"])
+        self.assertIsNone(port.get("binding:host_id"))
+
+
+class TestRelease(PortCase):
+    """Whose port it is decides what becomes of it."""
+
+    def test_owned_port_is_free_when_the_answer_is_out(self) -> None:
+        server = self.with_port()
+        self.assertEqual(server, self.port(self.owned)["device_id"])
+        self.assertEqual(204, self.delete(server).status)
+        self.assert_free(self.owned)
+        (record,) = self.records(server)
+        self.assertEqual([self.owned], [p.id for p in record.ports])
+        self.assertEqual((), record.made_by_compute)
+        self.assertEqual(["settle"], self.swept())
+        self.assert_free(self.owned)
+
+    def test_empty_cache_deletes_no_port(self) -> None:
+        server = self.with_port()
+        with surgery.cell_of(server) as cell:
+            cache = objects.InstanceInfoCache.get_by_instance_uuid(
+                cell, server
+            )
+            cache.network_info = network_model.NetworkInfo([])
+            cache.save()
+        self.assertEqual(204, self.delete(server).status)
+        self.assert_free(self.owned)
+        # and a second time, as sweep does
+        self.mover.release_ports(server, ())
+        self.assert_free(self.owned)
+
+    def test_port_made_by_nova_is_deleted(self) -> None:
+        server = self.boot(networks=[{"uuid": self.neutron.network_1["id"]}])
+        (made,) = self.mover.look(server).ports
+        self.assertTrue(made.made_by_compute)
+        self.assertEqual(204, self.delete(server).status)
+        self.assertIsNone(self.port(made.id))
+
+    def test_port_that_left_is_left_alone(self) -> None:
+        """The cache still names a port that is another server's by now."""
+        first = self.with_port()
+        other = self.boot()
+        self.neutron._ports[self.owned]["device_id"] = other
+        self.assertEqual(204, self.delete(first).status)
+        self.assertEqual(other, self.port(self.owned)["device_id"])
+
+    def test_bound_late(self) -> None:
+        """Neutron ends a binding after the ports were released."""
+        server = self.with_port()
+        self.assertEqual(204, self.delete(server).status)
+        self.assertEqual(["settle"], self.swept())
+        self.neutron._ports[self.owned]["device_id"] = server
+        self.assertEqual(["finish ports"], self.swept())
+        self.assert_free(self.owned)
+
+
+class TestSlow(PortCase):
+    """Services that hang or fail do not keep the client waiting."""
+
+    POLICY = {"request_budget": 0.5}
+
+    def test_neutron_hangs(self) -> None:
+        server = self.with_port()
+        hanging = threading.Event()
+        self.addCleanup(hanging.set)
+        client = neutron.get_client
+
+        def hang(*args: Any, **kwargs: Any) -> Any:
+            hanging.wait(30)
+            return client(*args, **kwargs)
+
+        self.stub_out("nova.network.neutron.get_client", hang)
+        began = time.monotonic()
+        self.assertEqual(204, self.delete(server).status)
+        self.assertLess(time.monotonic() - began, 5)
+        self.assert_concealed(server)
+        self.assertEqual(server, self.port(self.owned)["device_id"])
+        hanging.set()
+        self.stub_out("nova.network.neutron.get_client", client)
+        self.swept()
+        self.assert_free(self.owned)
+        self.assert_settled(server)
+
+    def test_neutron_fails(self) -> None:
+        server = self.with_port()
+        client = neutron.get_client
+
+        def fail(*args: Any, **kwargs: Any) -> Any:
+            raise RuntimeError("no route to the network service")
+
+        self.stub_out("nova.network.neutron.get_client", fail)
+        self.assertEqual(204, self.delete(server).status)
+        self.assert_concealed(server)
+        # what can be done is done all the same
+        self.assertEqual(KEEPER.project_id, self.charged(server))
+        report_ = self.sweep()
+        self.assertEqual(
+            ["finish ports"], [d.step for d in self.errors(report_)]
+        )
+        self.assert_settled(server)
+        self.stub_out("nova.network.neutron.get_client", client)
+        self.assertEqual(["finish ports"], self.swept())
+        self.assert_free(self.owned)
+
+    def test_placement_is_down(self) -> None:
+        server = self.with_port()
+        get = report.SchedulerReportClient.get
+
+        def fail(*args: Any, **kwargs: Any) -> Any:
+            raise RuntimeError("placement is down")
+
+        self.stub_out(
+            "nova.scheduler.client.report.SchedulerReportClient.get", fail
+        )
+        self.assertEqual(204, self.delete(server).status)
+        self.assert_concealed(server)
+        self.assert_free(self.owned)
+        self.assertTrue(self.sweep().failed)
+        self.stub_out(
+            "nova.scheduler.client.report.SchedulerReportClient.get", get
+        )
+        self.assertEqual(["finish placement"], self.swept())
+        self.assert_settled(server)
