@@ -41,6 +41,7 @@ from oslo_utils.fixture import uuidsentinel
 from tests.functional.harness import keystone, paste, surgery
 from tests.functional.harness.holds import PATIENCE, Hold
 from tests.functional.harness.keystone import Person
+from tests.functional.harness.pytesting import KeepsTestMethod
 from tests.functional.harness.statements import Statements
 
 #: The ports of Nova's fake Neutron are this project's.
@@ -98,7 +99,7 @@ class Answer:
         return text
 
 
-class NovaTestCase(integrated_helpers._IntegratedTestBase):
+class NovaTestCase(KeepsTestMethod, integrated_helpers._IntegratedTestBase):
     """Nova with its services, five callers and the filter.
 
     :cvar FILTERED: whether the filter stands in both pipelines
@@ -191,14 +192,6 @@ class NovaTestCase(integrated_helpers._IntegratedTestBase):
         ):
             if values:
                 self.flags(group=group, **values)
-
-    def _clear_attrs(self) -> None:
-        """Clear as Nova does, but leave pytest what pytest deletes itself."""
-        name = self._testMethodName
-        kept = self.__dict__.get(name)
-        super()._clear_attrs()
-        if kept is not None:
-            setattr(self, name, kept)
 
     # -- asking --------------------------------------------------------------
 

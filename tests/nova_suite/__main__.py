@@ -14,8 +14,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.functional.harness import paste
-from tests.nova_suite import counted, outcomes
+from tests.nova_suite import behind, counted, outcomes
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -131,7 +130,7 @@ class Suite:
                 f"--concurrency={jobs or self._jobs}",
                 f"--load-list={chosen}",
                 environment={
-                    "OS_WSGI__API_PASTE_CONFIG": _paste(where, filtered),
+                    "OS_WSGI__API_PASTE_CONFIG": behind.write(where, filtered),
                     counted.WHERE: str(counts),
                 },
                 output=where / "stream",
@@ -177,22 +176,6 @@ class Suite:
                 stderr=subprocess.DEVNULL,
                 check=False,
             )
-
-
-def _paste(where: Path, filtered: bool) -> str:
-    """Write Nova's paste file, with an inert filter or without."""
-    text = paste.installed().read_text()
-    if filtered:
-        rules = where / "state_policy.yaml"
-        rules.write_text("")
-        text = paste.with_filter(text, {"policy_file": str(rules)})
-        text = text.replace(
-            f"use = {paste.FILTER}",
-            f"paste.filter_factory = {counted.__name__}:filter_factory",
-        )
-    file = where / "api-paste.ini"
-    file.write_text(text)
-    return str(file)
 
 
 if __name__ == "__main__":
