@@ -120,7 +120,7 @@ def build_driver(settings: Settings) -> Driver:
     """
     found = plugins(DRIVERS, [settings.driver])
     try:
-        return cast(Driver, found[settings.driver]())
+        return cast(Driver, found[settings.driver](settings=settings))
     except Exception as error:
         raise DeployError(
             [f"driver `{settings.driver}`: {_reason(error)}"]

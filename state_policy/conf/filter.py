@@ -154,4 +154,41 @@ Related options:
   defaults are the same
 """,
     ),
+    cfg.FloatOpt(
+        "cell_timeout",
+        default=5.0,
+        min=0.1,
+        max=60.0,
+        help="""
+Seconds that the database of a cell has for one reading of facts.
+
+A cell that refuses or does not answer in time is taken for down: the fact
+``server.cell_up`` is false for its servers and nothing else is known of them.
+
+Related options:
+
+* ``on_unknown``: what happens then to requests on which the rules ask for
+  more than that
+* ``[DEFAULT] cell_worker_thread_pool_size``: the threads in which Nova reads
+  cells, and this service too
+""",
+    ),
+    cfg.FloatOpt(
+        "cell_retry",
+        default=10.0,
+        min=0.0,
+        max=3600.0,
+        help="""
+Seconds for which a cell that was down is not asked again.
+
+Requests on its servers are decided at once in that time. After it one request
+tries the cell and the others still go without. Each reading that was given up
+and still hangs doubles the pause, up to five minutes, so that Nova's threads
+are not used up. Every process finds out for itself.
+
+Related options:
+
+* ``cell_timeout``: when a reading is given up
+""",
+    ),
 ]

@@ -67,6 +67,8 @@ class Settings:
     explain: bool = True
     disable_by_file_path: Path | None = None
     max_body: int = 114688
+    cell_timeout: float = 5.0
+    cell_retry: float = 10.0
     quarantine: QuarantineSettings = field(default_factory=QuarantineSettings)
     search: tuple[Path, ...] = field(default=(_HOME,), repr=False)
 

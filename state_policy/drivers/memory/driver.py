@@ -39,6 +39,7 @@ def _everything(facts: Facts) -> frozenset[str] | None:
 class Driver:
     """Knows the servers it was given.
 
+    :param settings: those of the filter, which change nothing here
     :ivar asked: every question, as ``(method, what)``, in order
     :ivar forbidden: policies of the cloud that nobody passes
     :ivar native: from facts to the operations that the cloud itself takes
@@ -51,6 +52,7 @@ class Driver:
         forbidden: Set[str] = frozenset(),
         native: Callable[[Facts], frozenset[str] | None] = _everything,
         mover: Mover | None = None,
+        settings: object = None,
     ) -> None:
         self.servers = {server.id: server for server in servers}
         self.forbidden = frozenset(forbidden)

@@ -6,13 +6,13 @@ from __future__ import annotations
 import importlib
 import threading
 from collections.abc import Mapping, Set
-from typing import Any
+from typing import Any, Protocol
 
 from oslo_log import log as logging
 
 from state_policy.drivers.nova import context, locate, names, native
 from state_policy.drivers.nova.answers import Answers
-from state_policy.drivers.nova.cells import BUDGET, Cells
+from state_policy.drivers.nova.cells import Cells
 from state_policy.drivers.nova.circumstances import Surroundings
 from state_policy.drivers.nova.facts.reader import FactReader
 from state_policy.drivers.nova.once import Once
@@ -27,17 +27,33 @@ class UnknownNovaError(Exception):
     """The installed Nova lacks what the driver cannot do without."""
 
 
+class CellSettings(Protocol):
+    """What the driver looks at in the settings; seconds."""
+
+    @property
+    def cell_timeout(self) -> float:
+        """How long a cell has for its answer."""
+
+    @property
+    def cell_retry(self) -> float:
+        """How long a cell that did not answer is left alone."""
+
+
 class Driver:
     """Reads facts in process, through Nova's own databases and policy.
 
-    :param cell_budget: seconds that a cell has for its answer
+    :param settings: those of the filter; None: the defaults
     :raises UnknownNovaError: where a needed name of Nova is not as expected
     """
 
-    def __init__(self, cell_budget: float = BUDGET) -> None:
+    def __init__(self, settings: CellSettings | None = None) -> None:
         self.off = _check_names()
         self._once = Once()
-        self._cells = Cells(cell_budget)
+        self._cells = (
+            Cells(settings.cell_timeout, settings.cell_retry)
+            if settings
+            else Cells()
+        )
         self._facts = FactReader(self._cells, self._once, self.off)
         self._rights = Rights(self._facts, self._once)
         self._around = Surroundings(self._cells, self._rights, self._once)
@@ -54,7 +70,7 @@ class Driver:
                 moving = importlib.import_module(
                     "state_policy.drivers.nova.moving"
                 )
-                self._mover = moving.Mover()
+                self._mover = moving.Mover(cells=self._cells)
             return self._mover
 
     def caller(self, environ: Mapping[str, Any]) -> Caller | None:
@@ -89,6 +105,10 @@ class Driver:
         """Return the operations that Nova itself takes in a state."""
         table = self._native_table()
         return native.allowed(table, facts) if table else None
+
+    def hanging(self) -> int:
+        """Return how many reads of cells hang that nobody waits for."""
+        return self._cells.hanging()
 
     def _native_table(self) -> native.Table | None:
         with self._lock:

@@ -15,6 +15,7 @@ from nova.compute import api as compute_api
 from nova.compute import instance_actions
 from oslo_utils import timeutils
 
+from state_policy.drivers.nova.cells import Cells
 from state_policy.drivers.nova.moving import (
     contexts,
     finding,
@@ -46,10 +47,15 @@ class Mover:
     Nova's objects have to be registered (``nova.objects.register_all``).
 
     :param compute: Nova's compute API, where the process has one already
+    :param cells: reads cells; shared with whoever reads facts, so that both
+        know which of them are down
     """
 
-    def __init__(self, compute: Any = None) -> None:
+    def __init__(
+        self, compute: Any = None, cells: Cells | None = None
+    ) -> None:
         self._compute = compute
+        self._cells = cells or Cells()
         self._lock = threading.Lock()
         self._budget = Budget()
 
@@ -70,17 +76,17 @@ class Mover:
 
     def look(self, server_id: str) -> Server | None:
         """Return what is known of a server now."""
-        return seeing.look(server_id)
+        return seeing.look(self._cells, server_id)
 
     def held(self, projects: Sequence[str]) -> Listing:
         """Return every server that is, or may be, in quarantine."""
-        return finding.held(projects)
+        return finding.held(self._cells, projects)
 
     def pending_deletes(
         self, projects: Sequence[str], older_than: float
     ) -> tuple[PendingDelete, ...]:
         """Return deletes that were accepted so long ago and have not ended."""
-        return finding.pending_deletes(projects, older_than)
+        return finding.pending_deletes(self._cells, projects, older_than)
 
     def moved_within(self, projects: Sequence[str], seconds: float) -> int:
         """Return how many servers came to the projects in that time."""
@@ -88,7 +94,7 @@ class Mover:
 
     def overdue(self, projects: Sequence[str], seconds: float) -> bool:
         """Return whether a server has been concealed for longer."""
-        return finding.overdue(projects, seconds)
+        return finding.overdue(self._cells, projects, seconds)
 
     def no_headroom(self, server_id: str, target: Owner) -> str | None:
         """Return why the target cannot take the server."""

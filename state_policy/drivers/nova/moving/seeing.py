@@ -6,10 +6,10 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from nova import context as nova_context
 from nova import exception, objects, servicegroup
 from oslo_utils import timeutils
 
+from state_policy.drivers.nova.cells import Cells
 from state_policy.drivers.nova.moving import contexts, rows
 from state_policy.engine.ports.moving import (
     MovingError,
@@ -29,7 +29,7 @@ _ONLY_WHILE = {
 }
 
 
-def look(server_id: str) -> Server | None:
+def look(cells: Cells, server_id: str) -> Server | None:
     """Return what is known of a server now; None where it is unknown.
 
     :raises MovingError: where its cell does not answer
@@ -38,10 +38,11 @@ def look(server_id: str) -> Server | None:
     if mapping is None:
         return None
     try:
-        with nova_context.target_cell(
-            contexts.admin(), mapping.cell_mapping
-        ) as cell:
-            return _look(cell, mapping)
+        return cells.call(
+            mapping.cell_mapping,
+            lambda cell: _look(cell, mapping),
+            contexts.admin(),
+        )
     except exception.InstanceNotFound:
         return None
     except Exception as e:
