@@ -47,7 +47,7 @@ def load(
     loading.raise_faults(files)
     return RuleSet(
         expressions=MappingProxyType(
-            resolving.resolve(trees, loading.graph, judging)
+            resolving.resolve(loading.ordered, trees, judging)
         ),
         revision=_revision(loading.texts()),
         sources=MappingProxyType(
@@ -64,6 +64,7 @@ class _Loading:
         self.stated: dict[str, Statement] = {}
         self.readings: dict[str, text.Reading] = {}
         self.graph: dict[str, Collection[str]] = {}
+        self.ordered: Sequence[str] = ()
 
     def raise_faults(self, files: _Files) -> None:
         """Refuse the set if there is anything to say against it."""
@@ -133,19 +134,21 @@ class _Loading:
             name: [other for other in others if other in self.graph]
             for name, others in self.graph.items()
         }
-        circular = False
+        self.ordered = resolving.order(graph) or ()
+        if self.ordered:
+            self._judge_sizes(graph)
+            return
         for cycle in resolving.cycles(graph):
-            circular = True
             path = " -> ".join(f"`{name}`" for name in cycle)
             # Defaults alone have no cycle: one rule of it stands in a file.
             name = next(name for name in cycle if name in self.stated)
             self._fault(self.stated[name], f"the rules go in a circle: {path}")
-        if not circular:
-            self._judge_sizes(graph)
 
     def _judge_sizes(self, graph: resolving.Graph) -> None:
         sizes = {n: len(r.conditions) for n, r in self.readings.items()}
-        for name, reason in resolving.oversized(graph, sizes).items():
+        for name, reason in resolving.oversized(
+            self.ordered, graph, sizes
+        ).items():
             item = self.stated.get(name) or next(iter(self.stated.values()))
             self._fault(item, f"{shown(name)} {reason}")
 

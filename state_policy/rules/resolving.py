@@ -28,6 +28,17 @@ _MAX_CYCLES = 20
 Graph = Mapping[str, Iterable[str]]
 
 
+def order(graph: Graph) -> list[str] | None:
+    """Return the names so that each comes after those it refers to.
+
+    :returns: None where there is a cycle
+    """
+    try:
+        return list(graphlib.TopologicalSorter(graph).static_order())
+    except graphlib.CycleError:
+        return None
+
+
 def cycles(graph: Graph) -> Iterator[list[str]]:
     """Yield the cycles of a graph, each as the names along it.
 
@@ -58,16 +69,19 @@ def reached(graph: Graph, names: Iterable[str]) -> set[str]:
     return found
 
 
-def oversized(graph: Graph, sizes: Mapping[str, int]) -> dict[str, str]:
+def oversized(
+    ordered: Iterable[str], graph: Graph, sizes: Mapping[str, int]
+) -> dict[str, str]:
     """Return why a rule leads to too much, by its name.
 
+    :param ordered: the names by ``order``
     :param graph: without cycles
     :param sizes: the number of conditions that each rule states itself
     """
     depth: dict[str, int] = {}
     total: dict[str, int] = {}
     reasons = {}
-    for name in graphlib.TopologicalSorter(graph).static_order():
+    for name in ordered:
         others = list(graph.get(name, ()))
         depth[name] = 1 + max((depth[other] for other in others), default=0)
         total[name] = sizes.get(name, 1) + sum(total[o] for o in others)
@@ -82,15 +96,15 @@ def oversized(graph: Graph, sizes: Mapping[str, int]) -> dict[str, str]:
 
 
 def resolve(
-    trees: Mapping[str, Any], graph: Graph, judging: Judging
+    ordered: Iterable[str], trees: Mapping[str, Any], judging: Judging
 ) -> dict[str, Expression]:
     """Return each rule as a tree of the engine's.
 
+    :param ordered: the names by ``order``; every one has a tree
     :param trees: oslo.policy's tree of each rule by name
-    :param graph: without cycles; every name in it has a tree
     """
     found: dict[str, Expression] = {}
-    for name in graphlib.TopologicalSorter(graph).static_order():
+    for name in ordered:
         found[name] = _convert(trees[name], found, judging)
     return {name: found[name] for name in trees}
 
