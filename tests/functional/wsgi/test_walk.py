@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every operation of the installed Nova is known, and none too many."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from nova import policies
+from nova.api.openstack.compute import routes
+
+from state_policy.engine.operations import OPERATIONS
+from state_policy.wsgi import doors
+
+#: On a server, and not an operation on its state: Nova has them only to say
+#: that they are gone.
+GONE = {"os-virtual-interfaces", "consoles"}
+
+
+def walked() -> Iterator[tuple[str, str, Any, str]]:
+    """Yield method, path, resource class and method name, on one server."""
+    for path, methods in routes.ROUTE_LIST:
+        if isinstance(methods, str) or not _on_a_server(path):
+            continue
+        for method, (controller, name) in methods.items():
+            yield method, _ours(path), controller, name
+
+
+def _on_a_server(path: str) -> bool:
+    return re.match(r"/(servers|os-volumes_boot)/\{", path) is not None
+
+
+def _ours(path: str) -> str:
+    return re.sub(r"^/[^/]+/\{\w+\}", "/servers/{server}", path)
+
+
+def _removed(controller: Any, name: str) -> bool:
+    return getattr(getattr(controller, name), "removed", False)
+
+
+def test_every_route_is_an_operation() -> None:
+    known = {(op.method, op.path) for op in OPERATIONS.values()}
+    seen = set()
+    for method, path, make, name in walked():
+        classes = (make.args[0],)
+        if name != "action" and all(_removed(c, name) for c in classes):
+            assert path.split("/")[3] in GONE, path
+            continue
+        assert (method, path) in known, (method, path)
+        seen.add((method, path))
+    assert seen == known
+
+
+def test_every_action_is_an_operation() -> None:
+    known = {op.action for op in OPERATIONS.values() if op.action}
+    seen = set()
+    for _, _, make, name in walked():
+        if name != "action":
+            continue
+        main, subs = make.args
+        for controller in (main, *subs):
+            for action, method in controller.wsgi_actions.items():
+                if not _removed(controller, method):
+                    seen.add(action)
+    assert seen == known
+
+
+def test_second_address_has_the_actions_that_we_know() -> None:
+    (make,) = (
+        methods["POST"][0]
+        for path, methods in routes.ROUTE_LIST
+        if path == "/os-volumes_boot/{id}/action"
+    )
+    main, subs = make.args
+    assert not subs
+    live = {a for a, m in main.wsgi_actions.items() if not _removed(main, m)}
+    assert live == doors._BOOT_ACTIONS
+
+
+def test_every_gate_is_a_policy_of_nova() -> None:
+    policy = {rule.name: rule for rule in policies.list_rules()}
+    for operation in OPERATIONS.values():
+        assert operation.gate in policy, operation.name
+
+
+#: Policies that decide on a part of an answer or an argument; the operation
+#: has a gate of its own beside them.
+PARTS = {
+    "compute:server:topology:host:index",
+    "compute:servers:resize:cross_cell",
+    "network:attach_external_network",
+    "os_compute_api:os-extended-server-attributes",
+    "os_compute_api:os-instance-actions:events",
+    "os_compute_api:os-instance-actions:events:details",
+    "os_compute_api:os-lock-server:unlock:unlock_override",
+    "os_compute_api:os-migrate-server:migrate:host",
+    "os_compute_api:os-migrate-server:migrate_live:host",
+    "os_compute_api:os-shelve:unshelve_to_host",
+    "os_compute_api:os-volumes-attachments:swap",
+    "os_compute_api:servers:create_image:allow_volume_backed",
+    "os_compute_api:servers:migrations:index:host",
+    "os_compute_api:servers:rebuild:trusted_certs",
+    "os_compute_api:servers:show:flavor-extra-specs",
+    "os_compute_api:servers:show:host_status",
+    "os_compute_api:servers:show:host_status:unknown-only",
+}
+
+
+def test_every_other_policy_is_about_a_part() -> None:
+    gates = {op.gate for op in OPERATIONS.values()}
+    others = {
+        rule.name
+        for rule in policies.list_rules()
+        if any(
+            place["path"].startswith("/servers/{")
+            for place in getattr(rule, "operations", ())
+        )
+    }
+    # Older versions of Nova have fewer of them.
+    assert others - gates <= PARTS
