@@ -97,7 +97,8 @@ class _Refusal:
 
         request = _versioned(environ)
         response = request.get_response(wsgi.Fault(self._error))
-        if self._details:
+        # There is none to HEAD, which Nova routes as DELETE if told so.
+        if self._details and response.body:
             body = jsonutils.loads(response.body)
             for inner in body.values():
                 inner.update(
@@ -125,12 +126,13 @@ class _Success:
         )
         version = request.api_version_request
         if not version.is_null():
-            for header, value in (
-                (wsgi.API_VERSION_REQUEST_HEADER, "compute "),
-                (wsgi.LEGACY_API_VERSION_REQUEST_HEADER, ""),
-            ):
-                response.headers[header] = value + version.get_string()
-                response.headers.add("Vary", header)
+            text = version.get_string()
+            new = wsgi.API_VERSION_REQUEST_HEADER
+            old = wsgi.LEGACY_API_VERSION_REQUEST_HEADER
+            response.headers[new] = f"compute {text}"
+            response.headers[old] = text
+            response.headers.add("Vary", new)
+            response.headers.add("Vary", old)
         answer: Iterable[bytes] = response(environ, start_response)
         return answer
 
