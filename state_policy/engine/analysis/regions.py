@@ -28,10 +28,19 @@ class Region:
 
     :ivar value: one of them
     :ivar label: all of them, as a rule's author would write it
+    :ivar values: those that were tried
     """
 
     value: Any
     label: str
+    values: tuple[Any, ...] = ()
+
+    def has(self, value: Any) -> bool:
+        """Return whether the value is among those that were tried."""
+        return any(
+            seen == value and type(seen) is type(value)
+            for seen in (self.value, *self.values)
+        )
 
 
 def outcome(literal: Literal, value: Any) -> bool | None:
@@ -97,19 +106,22 @@ def cut(
     )
     if literals[0].fact in _NO_AGE:
         samples[None] = None
-    grouped: dict[tuple[bool | None, ...], list[Any]] = {}
+    # No value is a region of its own: an age that begins is another thing
+    # than one that grows.
+    grouped: dict[tuple[bool, tuple[bool | None, ...]], list[Any]] = {}
     for value in _ordered(list(samples)):
         if isinstance(value, Age) and not value.exact:
             # A lower bound is knowledge about an age, not another age.
             continue
         signature = tuple(outcome(literal, value) for literal in literals)
-        grouped.setdefault(signature, []).append(value)
+        grouped.setdefault((value is None, signature), []).append(value)
     cuts = _cuts(literals)
     regions = [
-        Region(values[0], _label(values, literals, cuts))
+        Region(values[0], _label(values, literals, cuts), tuple(values))
         for values in grouped.values()
     ]
-    return regions, [list(column) for column in zip(*grouped, strict=True)]
+    signatures = [signature for _, signature in grouped]
+    return regions, [list(column) for column in zip(*signatures, strict=True)]
 
 
 def _ordered(values: list[Any]) -> list[Any]:

@@ -125,7 +125,8 @@ def place(space: Space, facts: Facts) -> tuple[list[int], set[int]]:
             choice.append(_ordinary(axis))
         else:
             given.add(index)
-            choice.append(_region(axis, value))
+            known = {a.part for a in space.axes if a.fact == axis.fact}
+            choice.append(_region(axis, value, known))
     return choice, given
 
 
@@ -133,18 +134,24 @@ def _ordinary(axis: Axis) -> int:
     labels = [region.label for region in axis.regions]
     wanted = _ORDINARY.get(axis.fact, UNREAD)
     for index, region in enumerate(axis.regions):
-        if wanted is not UNREAD and region.value == wanted:
+        if wanted is not UNREAD and region.has(wanted):
             return index
     if axis.ages or axis.part or OTHER not in labels:
         return 0
     return labels.index(OTHER)
 
 
-def _region(axis: Axis, value: Any) -> int:
+def _region(axis: Axis, value: Any, known: set[str]) -> int:
+    """Return the region of a value.
+
+    :param known: the names that other axes ask about
+    """
     if axis.fact == CALLER:
         return _caller(axis, value)
+    if axis.part == OTHER:
+        return int(any(name not in known - {OTHER} for name in _names(value)))
     if axis.part:
-        return int(value is not None and axis.part in _names(value))
+        return int(axis.part in _names(value))
     if value is None or isinstance(value, str | bool):
         return _equal(axis, value)
     found = 0
@@ -161,13 +168,13 @@ def _region(axis: Axis, value: Any) -> int:
 def _equal(axis: Axis, value: Any) -> int:
     labels = [region.label for region in axis.regions]
     for index, region in enumerate(axis.regions):
-        if region.value == value and type(region.value) is type(value):
+        if region.has(value):
             return index
-    return next((labels.index(n) for n in (OTHER,) if n in labels), 0)
+    return labels.index(OTHER) if OTHER in labels else 0
 
 
 def _names(value: Any) -> Iterable[str]:
-    return (value,) if isinstance(value, str) else value
+    return (value,) if isinstance(value, str) else value or ()
 
 
 def _number(value: Any) -> float:
