@@ -155,19 +155,25 @@ def checks(method: Callable[..., Any]) -> Iterator[StateCheck]:
         # The class may be traced (osprofiler): functions all the same.
         layer = inspect.unwrap(layer, stop=_is_layer)
         cells = _closure(layer)
-        if layer.__qualname__.startswith("reject_instance_state."):
+        if _made_by(layer) == "reject_instance_state":
             yield StateCheck(
                 rejected_vm_states=_states(cells["vm_state"]) or frozenset(),
                 rejected_task_states=_states(cells["task_state"])
                 or frozenset(),
             )
-        elif "must_have_launched" in cells:
+        elif _made_by(layer) == "check_instance_state":
             yield StateCheck(
                 _states(cells["vm_state"]),
                 _states(cells["task_state"]),
                 launched=bool(cells["must_have_launched"]),
             )
         layer = getattr(layer, "__wrapped__", None)
+
+
+def _made_by(layer: Any) -> str:
+    # The code's own name: functools.wraps gives the function another.
+    code = getattr(layer, "__code__", None)
+    return "" if code is None else code.co_qualname.partition(".")[0]
 
 
 def _is_layer(function: Any) -> bool:

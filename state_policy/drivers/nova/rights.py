@@ -48,6 +48,20 @@ BY_USER = frozenset(
     )
 )
 
+#: The policies whose operations Nova looks for in a cell only: a build
+#: request is not found by them (nova.api.openstack.compute.servers
+#: ``_get_instance``, server_tags).
+IN_CELLS = frozenset(
+    f"os_compute_api:{name}"
+    for name in (
+        "servers:start",
+        "servers:stop",
+        "servers:trigger_crash_dump",
+        "os-server-tags:index",
+        "os-server-tags:show",
+    )
+)
+
 
 class Rights:
     """Judges callers by ownership and Nova's policy."""
@@ -89,7 +103,10 @@ class Rights:
 def _allowed(
     context: Any, location: Location, server: Server, gate: str
 ) -> bool:
-    if not location.build_request and not _sees(context, server):
+    if location.build_request:
+        if gate in IN_CELLS:
+            return False
+    elif not _sees(context, server):
         return False
     if not _can(context, server, gate):
         return False

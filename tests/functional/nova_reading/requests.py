@@ -46,17 +46,15 @@ _BODIES: dict[str, Any] = {
 }
 
 # Operations that Nova has taken out of its newer versions, or put into them.
-_OLD = frozenset(
-    {
-        "add_fixed_ip",
-        "remove_fixed_ip",
-        "add_floating_ip",
-        "remove_floating_ip",
-        "get_spice_console",
-        "get_serial_console",
-        "get_vnc_console",
-    }
+OLD_CONSOLES = frozenset(
+    {"get_spice_console", "get_serial_console", "get_vnc_console"}
 )
+_OLD = OLD_CONSOLES | {
+    "add_fixed_ip",
+    "remove_fixed_ip",
+    "add_floating_ip",
+    "remove_floating_ip",
+}
 _NEW = frozenset({"attach_share", "detach_share", "list_shares", "show_share"})
 LATEST, OLDEST = "2.97", "2.1"
 
