@@ -23,7 +23,7 @@ class Fault:
 
     def __str__(self) -> str:
         place = f"{self.file}:{self.line}" if self.line else self.file
-        return f"{place}: {self.reason}"
+        return one_line(f"{place}: {self.reason}")
 
 
 class RulesError(Exception):
@@ -48,9 +48,14 @@ def nearest(word: str, words: Iterable[str]) -> str:
     return f" (did you mean `{by_case[found[0]]}`?)" if found else ""
 
 
+def one_line(text: str) -> str:
+    """Return text without anything that a terminal or a log could obey."""
+    return "".join(c if c.isprintable() else "?" for c in text)
+
+
 def shown(text: str, width: int = 60) -> str:
     """Return text for an error line: one line, bounded, in backticks."""
-    line = "".join(c if c.isprintable() else "?" for c in text)
+    line = one_line(text)
     if len(line) > width:
         line = line[: width - 3] + "..."
     return f"`{line}`"

@@ -127,7 +127,7 @@ class _Loading:
                 if other not in self.graph:
                     self._fault(
                         item,
-                        f"`rule:{other}` refers to no rule"
+                        f"{shown(f'rule:{other}')} refers to no rule"
                         f"{nearest(other, self.graph)}",
                     )
         graph = {
@@ -139,7 +139,7 @@ class _Loading:
             self._judge_sizes(graph)
             return
         for cycle in resolving.cycles(graph):
-            path = " -> ".join(f"`{name}`" for name in cycle)
+            path = " -> ".join(map(shown, cycle))
             # Defaults alone have no cycle: one rule of it stands in a file.
             name = next(name for name in cycle if name in self.stated)
             self._fault(self.stated[name], f"the rules go in a circle: {path}")
@@ -177,14 +177,14 @@ class _Loading:
                 if name in sweep and kind in CALLER_KINDS:
                     self._fault(
                         item,
-                        f"`{condition}`: rules of the quarantine have no"
+                        f"{shown(condition)}: rules of the quarantine have no"
                         " caller",
                     )
                 if name in requests and kind.startswith("quarantine."):
                     self._fault(
                         item,
-                        f"`{condition}` is known to `quarantine:purge` and"
-                        " `quarantine:release` alone",
+                        f"{shown(condition)} is known to `quarantine:purge`"
+                        " and `quarantine:release` alone",
                     )
 
     def _fault(self, item: Statement, reason: str) -> None:

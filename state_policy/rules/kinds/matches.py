@@ -102,7 +102,8 @@ def duration(text: str) -> int:
     unit = text[-1:]
     if text.isascii() and text.isdigit():
         raise ValueError(
-            f"{shown(text)} lacks a unit: one of s, m, h, d, as in `{text}m`"
+            f"{shown(text)} lacks a unit: one of s, m, h, d, as in"
+            f" {shown(text + 'm')}"
         )
     if unit.isalpha() and text[:-1].isdigit() and unit not in UNITS:
         raise ValueError(
