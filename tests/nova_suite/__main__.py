@@ -6,22 +6,16 @@ from __future__ import annotations
 import argparse
 import importlib.metadata
 import os
-import re
-import subprocess
 import sys
-import tarfile
-import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from tests.nova_suite import behind, counted, outcomes
+from tests.nova_suite import outcomes
+from tests.nova_suite.suite import HERE, Suite
 
-HERE = Path(__file__).parent
-ROOT = HERE.parents[1]
-WORK = ROOT / ".nova-suite"
-PREFIX = "nova.tests.functional."
-#: How often a test with another outcome is run again, alone: Nova's tests
-#: wait for threads, and on a busy machine some give up.
+#: How often a test is run again whose outcome is not the wanted one, in a
+#: process of its own: Nova's tests wait for threads, and on a busy machine
+#: some give up.
 AGAIN = 3
 
 
@@ -35,27 +29,46 @@ def main() -> int:
     )
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--only", help="regular expression on test ids")
+    parser.add_argument(
+        "--limit", type=int, help="only so many of the tests, spread evenly"
+    )
     options = parser.parse_args()
     version = importlib.metadata.version("nova")
     suite = Suite(version, options.jobs)
     names = suite.names(options.only)
+    if options.limit:
+        names = names[:: max(1, len(names) // options.limit)]
     record = HERE / f"results-{version}.txt"
-    print(f"nova {version}: {len(names)} tests", flush=True)
     if options.record:
         return _record(suite, names, record)
     return _compare(suite, names, record)
 
 
 def _record(suite: Suite, names: Sequence[str], record: Path) -> int:
-    found, _ = suite.run(names, filtered=False)
-    outcomes.save(record, found, f"nova {suite.version}, without the filter")
-    print(f"without the filter: {outcomes.summary(found)}")
+    """Run without the filter what is not recorded as passed; keep it."""
+    known = outcomes.load(record) if record.exists() else {}
+    wanted = dict.fromkeys(names, "success")
+    others = {n: o for n, o in known.items() if n not in wanted}
+    known = {n: o for n, o in known.items() if n in wanted}
+
+    def keep(found: Mapping[str, str]) -> None:
+        header = f"nova {suite.version}, without the filter"
+        outcomes.save(record, {**others, **found}, header)
+
+    class Keeping(_Run):
+        def found(self) -> None:
+            keep(self.outcomes)
+
+    run = Keeping(suite, filtered=False, known=known)
+    run.until(wanted)
+    print(f"without the filter: {outcomes.summary(run.outcomes)}")
     return 0
 
 
 def _compare(suite: Suite, names: Sequence[str], record: Path) -> int:
+    """Run behind the filter what is recorded; return 1 for a difference."""
     if not record.exists():
-        print(f"{record.name} is missing: nothing to compare with")
+        print(f"{record.name} is missing: there is nothing to compare with")
         return 2
     chosen = set(names)
     wanted = {
@@ -63,119 +76,66 @@ def _compare(suite: Suite, names: Sequence[str], record: Path) -> int:
         for name, outcome in outcomes.load(record).items()
         if name in chosen
     }
-    found, requests = suite.run(names, filtered=True)
-    for _ in range(AGAIN):
-        differing = outcomes.differences(wanted, found)
-        if not differing:
-            break
-        print(f"{len(differing)} differ; they are run again, alone")
-        again, more = suite.run(differing, filtered=True, jobs=1)
-        found |= again
-        requests += more
-    differing = outcomes.differences(wanted, found)
+    if len(wanted) < len(names):
+        print(f"{len(names) - len(wanted)} tests are not recorded; left out")
+    run = _Run(suite, filtered=True, known={})
+    run.until(wanted)
+    differing = outcomes.differences(wanted, run.outcomes)
+    print(f"nova {suite.version}, {len(wanted)} of its functional tests")
     print(f"without the filter: {outcomes.summary(wanted)}")
-    print(f"behind the filter:  {outcomes.summary(found)}")
-    print(f"requests that went through the filter: {requests}")
+    print(f"behind the filter:  {outcomes.summary(run.outcomes)}")
+    print(f"requests that went through the filter: {run.requests}")
     for name in differing:
-        print(f"DIFFERS {name}: {wanted.get(name)} -> {found.get(name)}")
+        now = run.outcomes.get(name)
+        print(f"DIFFERS {name}: {wanted.get(name)} -> {now}")
     print(f"{len(differing)} differences")
-    return 1 if differing or not requests else 0
+    return 1 if differing or not wanted or not run.requests else 0
 
 
-class Suite:
-    """Nova's functional tests of one version, unpacked.
+class _Run:
+    """Runs tests until their outcomes are the wanted ones, or often enough.
 
-    :param jobs: processes to run at a time
+    :ivar outcomes: the last outcome of each test
+    :ivar requests: how many went through the filter
     """
 
-    def __init__(self, version: str, jobs: int) -> None:
-        self.version = version
-        self._jobs = jobs
-        self._source = WORK / f"nova-{version}"
-        if not (self._source / "nova").is_dir():
-            self._fetch()
+    def __init__(
+        self, suite: Suite, filtered: bool, known: Mapping[str, str]
+    ) -> None:
+        self.outcomes = dict(known)
+        self.requests = 0
+        self._suite = suite
+        self._filtered = filtered
 
-    def names(self, only: str | None = None) -> list[str]:
-        """Return the ids of the selected tests, those of this process's
-        threading mode that Nova itself excludes left out."""
-        listed = self._stestr("list").stdout.decode().split()
-        lines = (HERE / "selection.txt").read_text().splitlines()
-        wanted = "|".join(
-            line for line in lines if line and not line.startswith("#")
-        )
-        chosen = re.compile(f"{re.escape(PREFIX)}(?:{wanted})")
-        excluded = self._excluded()
-        return [
+    def until(self, wanted: Mapping[str, str]) -> None:
+        """Run those whose outcome is not the wanted one."""
+        self._round(wanted, None)
+        for size in (10, *[1] * (AGAIN - 1)):
+            self._round(wanted, size)
+
+    def _round(self, wanted: Mapping[str, str], size: int | None) -> None:
+        """Run once what is not as wanted, skips left alone.
+
+        :param size: tests in a process, for what is run again
+        """
+        names = [
             name
-            for name in listed
-            if chosen.match(name)
-            and name not in excluded
-            and (only is None or re.search(only, name))
+            for name in outcomes.differences(wanted, self.outcomes)
+            if self.outcomes.get(name) != "skip" or wanted[name] == "fail"
         ]
+        if not names:
+            return
+        print(f"{len(names)} {'tests' if size is None else 'again'}", end=" ")
+        sizes = {} if size is None else {"size": size}
+        for found, requests in self._suite.run(names, self._filtered, **sizes):
+            self.outcomes.update(found)
+            self.requests += requests
+            print(f"[{outcomes.summary(found)}]", end=" ", flush=True)
+            self.found()
+        print(flush=True)
 
-    def run(
-        self, names: Sequence[str], filtered: bool, jobs: int | None = None
-    ) -> tuple[dict[str, str], int]:
-        """Run tests; return the outcomes and the number of requests that
-        went through the filter."""
-        with tempfile.TemporaryDirectory() as directory:
-            where = Path(directory)
-            chosen = where / "names"
-            chosen.write_text("\n".join(names))
-            counts = where / "counts"
-            counts.mkdir()
-            self._stestr(
-                "run",
-                "--subunit",
-                f"--concurrency={jobs or self._jobs}",
-                f"--load-list={chosen}",
-                environment={
-                    "OS_WSGI__API_PASTE_CONFIG": behind.write(where, filtered),
-                    counted.WHERE: str(counts),
-                },
-                output=where / "stream",
-            )
-            requests = sum(int(f.read_text()) for f in counts.iterdir())
-            with (where / "stream").open("rb") as stream:
-                return outcomes.parse(stream), requests
-
-    def _excluded(self) -> set[str]:
-        file = self._source / "threading_functional_test_excludes.txt"
-        return set(file.read_text().split()) if file.exists() else set()
-
-    def _fetch(self) -> None:
-        """Get Nova's source distribution and unpack it."""
-        WORK.mkdir(exist_ok=True)
-        command = [sys.executable, "-m", "pip", "download", "--quiet"]
-        command += ["--no-deps", "--no-binary=nova", "--no-build-isolation"]
-        subprocess.run(
-            [*command, f"--dest={WORK}", f"nova=={self.version}"], check=True
-        )
-        with tarfile.open(WORK / f"nova-{self.version}.tar.gz") as archive:
-            archive.extractall(WORK, filter="data")
-        self._stestr("init")
-
-    def _stestr(
-        self,
-        command: str,
-        *arguments: str,
-        environment: dict[str, str] | None = None,
-        output: Path | None = None,
-    ) -> subprocess.CompletedProcess[bytes]:
-        found = os.environ | (environment or {})
-        found.setdefault("OS_NOVA_DISABLE_EVENTLET_PATCHING", "true")
-        found["PYTHONPATH"] = str(ROOT)
-        words = [sys.executable, "-m", "stestr"]
-        words += ["--test-path=./nova/tests/functional", command, *arguments]
-        with open(output or os.devnull, "wb") as stream:
-            return subprocess.run(
-                words,
-                cwd=self._source,
-                env=found,
-                stdout=stream if output else subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                check=False,
-            )
+    def found(self) -> None:
+        """Called after every batch."""
 
 
 if __name__ == "__main__":

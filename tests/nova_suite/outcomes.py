@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -23,13 +23,28 @@ def parse(stream: BinaryIO) -> dict[str, str]:
         if test["id"] and test["status"] not in ("exists", "inprogress"):
             found[test["id"]] = test["status"]
 
-    result = testtools.StreamToDict(note)
-    result.startTestRun()
-    subunit.ByteStreamToStreamResult(stream, non_subunit_name="other").run(
-        result
-    )
-    result.stopTestRun()
+    _read(stream, note)
     return found
+
+
+def _read(stream: BinaryIO, note: Callable[[dict[str, Any]], None]) -> None:
+    result = testtools.StreamToDict(note)
+    source = subunit.ByteStreamToStreamResult(stream, non_subunit_name="other")
+    result.startTestRun()
+    source.run(result)
+    result.stopTestRun()
+
+
+def listed(stream: BinaryIO) -> list[str]:
+    """Return the ids of the tests that a subunit stream says exist."""
+    found: list[str] = []
+
+    def note(test: dict[str, Any]) -> None:
+        if test["status"] == "exists":
+            found.append(test["id"])
+
+    _read(stream, note)
+    return sorted(found)
 
 
 def load(file: Path) -> dict[str, str]:
