@@ -73,7 +73,7 @@ class TestRefusal(base.NovaTestCase):
         ):
             self._refused(self.ask("POST", f"{plain}/action", body))
         self._refused(self.act(server, "forceDelete"))
-        for method in ("GET", "HEAD", "OPTIONS"):
+        for method in ("GET", "HEAD", "PATCH"):
             path = f"{plain}?_method=DELETE"
             answer = self.ask(method, path, who=base.OWNER)
             self.assertEqual(403, answer.status, (method, answer))
