@@ -17,7 +17,7 @@ from cliff import lister, show
 
 from state_policy import deploy
 from state_policy.cmd import config, exits
-from state_policy.conf.settings import QuarantineSettings
+from state_policy.conf.settings import QuarantineSettings, Settings
 from state_policy.engine.ports.moving import Mover
 from state_policy.engine.ports.reading import Reader
 from state_policy.engine.ruleset import RuleSet
@@ -29,12 +29,17 @@ _Table = tuple[Sequence[str], Iterable[Sequence[Any]]]
 
 @dataclass(frozen=True, slots=True)
 class Works:
-    """What the commands work with."""
+    """What the commands work with.
+
+    :ivar rules: None while the filter is switched off
+    :ivar enforced: whether what the rules decide is carried out
+    """
 
     mover: Mover
     policy: QuarantineSettings
     reader: Reader
-    rules: RuleSet
+    rules: RuleSet | None
+    enforced: bool = True
 
 
 def open_works(options: argparse.Namespace) -> Works:
@@ -58,7 +63,22 @@ def open_works(options: argparse.Namespace) -> Works:
         raise exits.CommandError(
             f"driver `{settings.driver}` cannot move servers", exits.USAGE
         )
-    return Works(driver.mover, settings.quarantine, driver, store.current())
+    return Works(
+        driver.mover,
+        settings.quarantine,
+        driver,
+        None if _switched_off(settings) else store.current(),
+        settings.mode == "enforce",
+    )
+
+
+def _switched_off(settings: Settings) -> bool:
+    switch = settings.disable_by_file_path
+    try:
+        return switch is not None and switch.exists()
+    except OSError:
+        # As in a request: what cannot be told decides nothing.
+        return True
 
 
 class _Command:
@@ -228,9 +248,14 @@ class _Acting(_Command, lister.Lister):  # type: ignore[misc,unused-ignore]
         for one in done:
             if one.error is not None:
                 self.complain(f"{one.server_id}: {one.step}: {one.error}")
-            result = "failed" if one.error is not None else "done"
-            rows.append((one.server_id, one.step, one.why, result))
+            rows.append((one.server_id, one.step, one.why, _result(one)))
         return ("ID", "Step", "Why", "Result"), rows
+
+
+def _result(one: sweep.Done) -> str:
+    if one.error is not None:
+        return "failed"
+    return "done" if one.acted else "not done"
 
 
 class QuarantineSweep(_Acting):
@@ -239,8 +264,10 @@ class QuarantineSweep(_Acting):
     Settles servers on which nothing runs any more, finishes moves that were
     interrupted, asks the rules for quarantine again about deletes that have
     not ended, and releases and purges by rule and retention. Any number of
-    sweeps may run at a time. Exit code 1: something failed or could not be
-    seen; the next sweep tries again.
+    sweeps may run at a time. What rules decide is carried out where the mode
+    is enforce and said in the others; while the filter is switched off no
+    rule is asked. Exit code 1: something failed or could not be seen; the
+    next sweep tries again.
     """
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
@@ -268,6 +295,7 @@ class QuarantineSweep(_Acting):
             works.rules,
             works.reader,
             parsed_args.dry_run,
+            works.enforced,
         )
         if parsed_args.server:
             report = work.one(parsed_args.server, parsed_args.settle_now)

@@ -14,7 +14,6 @@ from state_policy.quarantine.policy import Policy
 from state_policy.quarantine.record import Record, RecordError, of
 from state_policy.quarantine.sweep import Done
 
-
 #: Phases of servers that the list leaves out.
 _NOT_HELD = (Phase.DELETED, Phase.NATIVE)
 
@@ -97,7 +96,9 @@ def release_one(
     one, record = _movable(mover, policy, server_id)
     if not dry_run:
         release.release(mover, one.server, record)
-    return Done(one.server.id, "release", "it was asked for")
+    return Done(
+        one.server.id, "release", "it was asked for", acted=not dry_run
+    )
 
 
 def purge_one(
@@ -118,7 +119,7 @@ def purge_one(
         raise RefusedError(f"server {server_id} is being released")
     if not dry_run:
         purge.purge(mover, one.server, record)
-    return Done(one.server.id, "purge", "it was asked for")
+    return Done(one.server.id, "purge", "it was asked for", acted=not dry_run)
 
 
 def _movable(

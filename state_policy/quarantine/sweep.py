@@ -44,12 +44,15 @@ class Done:
 
     :ivar step: ``settle``, ``purge``, ``conceal`` ...
     :ivar error: why it failed, None where it did not
+    :ivar acted: False where it is only said: in a dry run, and for what
+        rules decide while they are not enforced
     """
 
     server_id: str
     step: str
     why: str
     error: str | None = None
+    acted: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +75,9 @@ class Sweep:
         rule is asked
     :param reader: reads what those rules look at
     :param dry_run: say what would be done and do nothing
+    :param enforced: whether what the rules decide is carried out; False:
+        it is said. What options decide (deadline, retention) and what has
+        begun is carried out all the same
     """
 
     def __init__(
@@ -81,7 +87,9 @@ class Sweep:
         rules: RuleSet | None = None,
         reader: Reader | None = None,
         dry_run: bool = False,
+        enforced: bool = True,
     ) -> None:
+        self._enforced = enforced
         self._mover = mover
         self._policy = policy
         self._rules = rules
@@ -137,7 +145,9 @@ class Sweep:
         if any(d.error and d.step == "finish mapping" for d in done):
             return done
         if found.step is Step.FINISH and not server.hidden:
-            found = self._ruled(server, record) or found
+            ruled = self._ruled(server, record)
+            if ruled is not None:
+                return done + self._do(server, record, ruled, self._enforced)
         return done + self._do(server, record, found)
 
     def _finish(
@@ -169,9 +179,15 @@ class Sweep:
         except Exception as e:
             LOG.warning("%s: %s failed", server_id, step, exc_info=True)
             error = f"{type(e).__name__}: {e}"
-        return Done(server_id, step, why, error)
+        return Done(server_id, step, why, error, not self._dry_run)
 
-    def _do(self, server: Server, record: Record, found: Plan) -> list[Done]:
+    def _do(
+        self,
+        server: Server,
+        record: Record,
+        found: Plan,
+        enforced: bool = True,
+    ) -> list[Done]:
         acts: dict[Step, Callable[[Server, Record], object]] = {
             Step.SETTLE: self._settle,
             Step.GIVE_BACK: self._give_back,
@@ -181,9 +197,10 @@ class Sweep:
         act = acts.get(found.step)
         if act is None:
             return []
-        if not self._dry_run:
+        acting = enforced and not self._dry_run
+        if acting:
             act(server, record)
-        return [Done(server.id, str(found.step), found.why)]
+        return [Done(server.id, str(found.step), found.why, acted=acting)]
 
     def _settle(self, server: Server, record: Record) -> None:
         record = record.next(
@@ -233,11 +250,17 @@ class Sweep:
     def _reask(self) -> list[Done]:
         if self._rules is None or self._reader is None:
             return []
+        acting = self._enforced and not self._dry_run
         reasking = Reasking(
             self._mover,
             self._policy,
             self._rules,
             self._reader,
-            self._dry_run,
+            dry_run=not acting,
         )
-        return [Done(*found) for found in reasking.run()]
+        try:
+            return [Done(*found, acted=acting) for found in reasking.run()]
+        except Exception as e:
+            LOG.warning("asking again failed", exc_info=True)
+            error = f"{type(e).__name__}: {e}"
+            return [Done("-", "ask again", "deletes have not ended", error)]
