@@ -23,22 +23,25 @@ from state_policy.rules.kinds import BUILTIN, Kind, Subject, installed
 LOG = logging.getLogger(__name__)
 
 
+def with_kinds(reader: Reader) -> Reader:
+    """Return a reader that also asks the installed kinds of third parties.
+
+    :returns: the reader itself where there is none
+    :raises RulesError: where an installed kind is broken
+    """
+    kinds = {n: kind for n, kind in installed().items() if n not in BUILTIN}
+    return KindReader(reader, kinds) if kinds else reader
+
+
 class KindReader:
     """A ``Reader`` around another; adds the facts of third parties."""
 
     def __init__(
-        self, reader: Reader, kinds: Mapping[str, type[Kind]] | None = None
+        self, reader: Reader, kinds: Mapping[str, type[Kind]]
     ) -> None:
-        """Take the driver's reader, and the kinds by name.
-
-        :param kinds: those installed unless given
-        :raises RulesError: where an installed kind is broken
-        """
+        """Take the driver's reader, and third parties' kinds by name."""
         self._reader = reader
-        found = installed() if kinds is None else kinds
-        self._own = {
-            name: kind for name, kind in found.items() if name not in BUILTIN
-        }
+        self._own = kinds
 
     def caller(self, environ: Mapping[str, Any]) -> Caller | None:
         """Return who sends a request."""
