@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from state_policy.quarantine import operator
 from tests.functional.harness import surgery
 from tests.functional.quarantine.support import RequestCase
 
@@ -86,7 +87,12 @@ class TestInFlight(RequestCase):
         self.assertEqual(["settle"], self.swept())
         self.assert_settled(server)
         self.assertEqual((), self.records(server)[-1].stranded)
-        self.assertIn(server, self.guests())
+        self.assertEqual([server], self.guests())
+        # and it can be purged
+        operator.purge_one(self.mover, self.policy, server)
+        self.wait_for(lambda: surgery.row(server)["deleted"], "deleted")
+        self.wait_for(lambda: not self.guests(), "no guest")
+        self.wait_for(lambda: self.charged(server) is None, "no allocation")
 
     def test_excluded(self) -> None:
         """What is not concealed is deleted by Nova, at once or later."""

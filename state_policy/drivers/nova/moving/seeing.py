@@ -111,11 +111,12 @@ def _volumes(cell: Any, server_id: str) -> tuple[str, ...]:
 def _ports(instance: Any) -> tuple[Port, ...]:
     """Return the ports of compute's cache.
 
-    Only there is it said whether compute made a port.
+    Only there is it said whether compute made a port. Early in a build there
+    is no cache, or nothing in it.
     """
     return tuple(
         Port(vif["id"], vif.get("preserve_on_delete") is False)
-        for vif in instance.get_network_info()
+        for vif in instance.get_network_info() or ()
     )
 
 

@@ -43,10 +43,11 @@ def release_ports(
         instance = objects.Instance.get_by_uuid(
             cell, server_id, expected_attrs=["info_cache"]
         )
-        if not bound and not instance.get_network_info():
+        known = instance.get_network_info() or ()
+        if not bound and not known:
             return
         instance.info_cache.network_info = network_model.NetworkInfo(
-            [vif for vif in instance.get_network_info() if vif["id"] in bound]
+            [vif for vif in known if vif["id"] in bound]
         )
         theirs = objects.NetworkRequestList(
             objects=[

@@ -1,0 +1,272 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Processes that are killed in the middle of a move, and sweeps after them.
+
+Run as a program: it forks a process for every act, so it must not share a
+process with tests. It prints what it found as JSON; ``test_killed`` judges.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from state_policy.conf.settings import QuarantineSettings
+from state_policy.drivers.nova.moving import registry, rows
+from state_policy.quarantine import operator
+from state_policy.quarantine.conceal import Wish, conceal
+from state_policy.quarantine.sweep import Sweep
+from tests.functional.quarantine.processes import cloud
+
+POLICY = QuarantineSettings(
+    enabled=True,
+    projects=(cloud.KEEPER.project_id,),
+    user=cloud.KEEPER.user_id,
+    settle_after=0,
+    max_per_hour=0,
+    request_budget=30.0,
+)
+
+WISH = Wish(
+    operation="delete",
+    credentials={
+        "project_id": cloud.OWNER.project_id,
+        "user_id": cloud.OWNER.user_id,
+        "roles": ["member"],
+        "is_admin": False,
+    },
+    request_id="req-1",
+)
+
+#: Steps before which a process can die: the mover's own, and the second half
+#: of each transaction.
+STEPS = (
+    "conceal_row",
+    "give",
+    "charge",
+    "release_ports",
+    "close_consoles",
+    "settle_row",
+    "return_row",
+    "write_record",
+    "delete",
+)
+HALVES = ((rows, "_insert_record"), (registry, "_give_request_spec"))
+
+Act = Callable[[cloud.CloudMover, str], Any]
+
+
+class Killer:
+    """Kills the process before the step of a number."""
+
+    def __init__(self, number: int | None) -> None:
+        self._number = number
+        self._count = 0
+        self._lock = threading.Lock()
+
+    def watch(self, place: Any, name: str) -> None:
+        """Count the calls of a function as steps."""
+        original = getattr(place, name)
+
+        def watched(*args: Any, **kwargs: Any) -> Any:
+            with self._lock:
+                if self._count == self._number:
+                    os.kill(os.getpid(), signal.SIGKILL)
+                self._count += 1
+            return original(*args, **kwargs)
+
+        setattr(place, name, watched)
+
+
+def forked(work: Callable[[], Any]) -> Callable[[], Any]:
+    """Run something in a process of its own; call the result to wait for it.
+
+    The call returns what the work returned, or ``killed``.
+    """
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(reader)
+        try:
+            answer: Any = {"value": work()}
+        except BaseException:  # the parent has to hear of it
+            answer = {"error": traceback.format_exc()}
+        with os.fdopen(writer, "w") as pipe:
+            pipe.write(json.dumps(answer))
+        os._exit(0)
+    os.close(writer)
+
+    def wait() -> Any:
+        with os.fdopen(reader) as pipe:
+            text = pipe.read()
+        _, status = os.waitpid(child, 0)
+        if os.WIFSIGNALED(status):
+            return "killed"
+        found = json.loads(text)
+        if "error" in found:
+            raise RuntimeError(found["error"])
+        return found["value"]
+
+    return wait
+
+
+class Play:
+    """The acts, each in a process of its own."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+
+    def start(
+        self, act: Act, server: str, kill_at: int | None = None
+    ) -> Callable[[], Any]:
+        """Begin an act; return what waits for its end."""
+
+        def work() -> Any:
+            mover = cloud.CloudMover(self._directory)
+            killer = Killer(kill_at)
+            for step in STEPS:
+                killer.watch(mover, step)
+            for place, name in HALVES:
+                killer.watch(place, name)
+            return act(mover, server)
+
+        return forked(work)
+
+    def run(self, act: Act, server: str, kill_at: int | None = None) -> Any:
+        """Do an act and wait for its end."""
+        return self.start(act, server, kill_at)()
+
+    def boot(self, *acts: Act) -> str:
+        """Return a new server, with which something was done already."""
+
+        def work() -> str:
+            server = cloud.boot(self._directory)
+            for act in acts:
+                act(cloud.CloudMover(self._directory), server)
+            return server
+
+        found: str = forked(work)()
+        return found
+
+    def after(self, server: str) -> dict[str, Any]:
+        """Look at a server, sweep three times, look again."""
+
+        def work() -> dict[str, Any]:
+            mover = cloud.CloudMover(self._directory)
+            died = cloud.state(self._directory, server)
+            sweeps = [do_sweep(mover, server) for _ in range(3)]
+            swept = cloud.state(self._directory, server)
+            return {"died": died, "sweeps": sweeps, "state": swept}
+
+        found: dict[str, Any] = forked(work)()
+        return found
+
+    def state(self, server: str) -> Any:
+        """Return what every store says of a server."""
+        return forked(lambda: cloud.state(self._directory, server))()
+
+
+def do_conceal(mover: cloud.CloudMover, server: str) -> str:
+    """Conceal a server."""
+    return conceal(mover, POLICY, server, WISH).result.value
+
+
+def do_sweep(mover: cloud.CloudMover, server: str) -> list[list[Any]]:
+    """Sweep everything; return the steps for one server."""
+    report = Sweep(mover, POLICY).run()
+    return [
+        [done.step, done.error]
+        for done in report.done
+        if done.server_id == server
+    ]
+
+
+def do_release(mover: cloud.CloudMover, server: str) -> str:
+    """Release a server."""
+    return operator.release_one(mover, POLICY, server).step
+
+
+def do_purge(mover: cloud.CloudMover, server: str) -> str:
+    """Purge a server."""
+    return operator.purge_one(mover, POLICY, server).step
+
+
+#: Act, and what has to be done before it.
+ACTS: dict[str, tuple[tuple[Act, ...], Act]] = {
+    "conceal": ((), do_conceal),
+    "settle": ((do_conceal,), do_sweep),
+    "release": ((do_conceal, do_sweep), do_release),
+    "release concealed": ((do_conceal,), do_release),
+    "purge": ((do_conceal, do_sweep), do_purge),
+}
+
+
+def deaths(play: Play) -> list[dict[str, Any]]:
+    """Kill each act before each of its steps, then sweep."""
+    found = []
+    for name, (before, act) in ACTS.items():
+        for number in range(100):
+            server = play.boot(*before)
+            ended = play.run(act, server, number)
+            found.append(
+                {
+                    "act": name,
+                    "number": number,
+                    "ended": ended,
+                    "earlier": len(before),
+                    **play.after(server),
+                }
+            )
+            if ended != "killed":
+                break
+    return found
+
+
+def races(play: Play, many: int) -> dict[str, Any]:
+    """Let many do the same at once."""
+    server = play.boot()
+    waiting = [play.start(do_conceal, server) for _ in range(many)]
+    beside = [play.start(do_sweep, server) for _ in range(2)]
+    answers = [wait() for wait in waiting]
+    swept = [wait() for wait in beside]
+    concealed = play.state(server)
+    waiting = [play.start(do_sweep, server) for _ in range(4)]
+    swept += [wait() for wait in waiting]
+    settled = play.state(server)
+    play.run(do_release, server, 3)
+    waiting = [play.start(do_sweep, server) for _ in range(4)]
+    swept += [wait() for wait in waiting]
+    return {
+        "answers": answers,
+        "swept": swept,
+        "concealed": concealed,
+        "settled": settled,
+        "released": play.state(server),
+    }
+
+
+def main(directory: str, many: str, *urls: str) -> None:
+    """Play everything on databases at these URLs; print what was found.
+
+    :param many: how many do the same at once; 0 where the databases take
+        one writer only
+    """
+    place = Path(directory)
+    named = dict(zip(cloud.DATABASES, urls, strict=True))
+    cloud.configure(place, named)
+    print(forked(lambda: cloud.create(named))(), file=sys.stderr)
+    play = Play(place)
+    found: dict[str, Any] = {"deaths": deaths(play)}
+    if int(many):
+        found["races"] = races(play, int(many))
+    json.dump(found, sys.stdout)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

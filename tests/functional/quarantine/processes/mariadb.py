@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A MariaDB of Debian's package, for one test."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+PACKAGES = ("mariadb-server-core", "mariadb-client-core")
+
+#: Seconds that a busy machine needs to start it.
+PATIENCE = 120
+
+
+class NotThereError(Exception):
+    """There is no MariaDB, and it cannot be had; the text says why."""
+
+
+def install() -> None:
+    """Have the server's program, from Debian's package if need be.
+
+    :raises NotThereError: where it cannot be had
+    """
+    if shutil.which("mariadbd"):
+        return
+    if os.geteuid() != 0 or not shutil.which("apt-get"):
+        raise NotThereError("no mariadbd, and no root with apt to install it")
+    quiet = {"DEBIAN_FRONTEND": "noninteractive", **os.environ}
+    for command in (
+        ["apt-get", "update"],
+        ["apt-get", "install", "-y", "--no-install-recommends", *PACKAGES],
+    ):
+        done = subprocess.run(
+            command, env=quiet, capture_output=True, text=True, timeout=300
+        )
+        if done.returncode:
+            raise NotThereError(
+                f"{' '.join(command)} failed: {done.stderr.strip()[-300:]}"
+            )
+
+
+class MariaDB:
+    """A server of its own, on a socket in a directory of its own."""
+
+    def __init__(self) -> None:
+        install()
+        # a socket's path must be short
+        self.directory = Path(tempfile.mkdtemp(prefix="mariadb-"))
+        self.socket = self.directory / "socket"
+        self._data = self.directory / "data"
+        self._run(
+            "mariadb-install-db",
+            "--no-defaults",
+            f"--datadir={self._data}",
+            "--auth-root-authentication-method=normal",
+            "--skip-test-db",
+            f"--user={self._user()}",
+        )
+        self._server = subprocess.Popen(
+            [
+                "mariadbd",
+                "--no-defaults",
+                f"--datadir={self._data}",
+                f"--socket={self.socket}",
+                "--skip-networking",
+                f"--user={self._user()}",
+                "--innodb-buffer-pool-size=64M",
+                "--innodb-flush-log-at-trx-commit=0",
+                f"--pid-file={self.directory / 'pid'}",
+            ],
+            stdout=subprocess.DEVNULL,
+            stderr=(self.directory / "log").open("w"),
+        )
+        self._wait()
+
+    def urls(self, *names: str) -> list[str]:
+        """Make databases and return their URLs."""
+        for name in names:
+            self._run(
+                "mariadb",
+                "--no-defaults",
+                f"--socket={self.socket}",
+                "--user=root",
+                f"--execute=CREATE DATABASE {name} CHARACTER SET utf8",
+            )
+        return [
+            f"mysql+pymysql://root@localhost/{name}?charset=utf8"
+            f"&unix_socket={self.socket}"
+            for name in names
+        ]
+
+    def stop(self) -> None:
+        """End the server and remove its data."""
+        self._server.terminate()
+        self._server.wait(PATIENCE)
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+    def _user(self) -> str:
+        return "root" if os.geteuid() == 0 else str(os.geteuid())
+
+    def _run(self, *command: str) -> None:
+        subprocess.run(
+            command,
+            check=True,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+        )
+
+    def _wait(self) -> None:
+        until = time.monotonic() + PATIENCE
+        while time.monotonic() < until:
+            if self._server.poll() is not None:
+                log = (self.directory / "log").read_text()
+                raise RuntimeError(f"mariadbd ended: {log[-500:]}")
+            try:
+                self._run(
+                    "mariadb-admin",
+                    "--no-defaults",
+                    f"--socket={self.socket}",
+                    "--user=root",
+                    "ping",
+                )
+            except subprocess.CalledProcessError:
+                time.sleep(0.5)
+            else:
+                return
+        self._server.kill()
+        raise RuntimeError("mariadbd did not start in time")

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SIGKILL before every step, and in the middle of every transaction.
+
+The databases and all that is written to them are Nova's; on SQLite, and on
+MariaDB where there is one or one can be installed. There twenty processes
+conceal at once too, and sweeps run beside them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.functional.quarantine.processes import mariadb
+
+ROOT = Path(__file__).parents[3]
+NAMES = ("api", "cell0", "cell1")
+OWNERS = "owner-project"
+KEEPERS = "quarantine-project"
+
+Found = dict[str, Any]
+
+
+def play(directory: Path, many: int, urls: Sequence[str]) -> Found:
+    """Run the processes and return what they found."""
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-W",
+            "ignore",
+            "-m",
+            "tests.functional.quarantine.processes.killed",
+            str(directory),
+            str(many),
+            *urls,
+        ],
+        cwd=ROOT,
+        env={**os.environ, "OS_NOVA_DISABLE_EVENTLET_PATCHING": "true"},
+        capture_output=True,
+        text=True,
+        timeout=900,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    found: Found = json.loads(done.stdout)
+    return found
+
+
+def settled(state: Found) -> None:
+    """Every store says that it is the quarantine project's."""
+    assert (state["row"], state["mapping"], state["spec"]) == 3 * (KEEPERS,)
+    assert state["consumer"] == KEEPERS
+    assert not state["hidden"]
+    assert state["locked_by"] == "admin"
+    assert not state["bound"]
+    assert not state["member"]
+
+
+def owners(state: Found) -> None:
+    """Every store says that it is its owner's."""
+    assert (state["row"], state["mapping"], state["spec"]) == 3 * (OWNERS,)
+    assert state["consumer"] == OWNERS
+    assert not state["hidden"]
+    assert state["locked_by"] is None
+    assert state["member"]
+
+
+def deleted(state: Found) -> None:
+    """It is gone."""
+    assert state["deleted"]
+    assert state["consumer"] is None
+
+
+#: Act: how it ends, its steps, and how it ends where nothing was written.
+ENDS = {
+    "conceal": (settled, 8, owners),
+    "settle": (settled, 2, settled),
+    "release": (owners, 6, settled),
+    "release concealed": (owners, 6, settled),
+    "purge": (deleted, 3, settled),
+}
+
+
+def judge_deaths(deaths: list[Found]) -> None:
+    """Whatever it died at, sweeps ended it."""
+    for act, (end, steps, unwritten) in ENDS.items():
+        cases = [case for case in deaths if case["act"] == act]
+        assert [case["number"] for case in cases] == list(range(steps + 1))
+        assert [case["ended"] for case in cases[:-1]] == ["killed"] * steps
+        for case in cases:
+            wrote = len(case["died"]["records"]) > case["earlier"]
+            errors = [e for s in case["sweeps"] for _, e in s if e]
+            assert errors == [], case
+            (end if wrote else unwritten)(case["state"])
+            assert case["sweeps"][-1] == [], case
+
+
+def judge_races(races: Found) -> None:
+    """One result and one record, however many do it at once."""
+    assert set(races["answers"]) == {"moved"}
+    assert races["concealed"]["records"].count("conceal") == 1
+    settled(races["settled"])
+    assert races["settled"]["records"] == ["conceal", "settle"]
+    errors = [error for swept in races["swept"] for _, error in swept if error]
+    assert errors == []
+    owners(races["released"])
+    assert races["released"]["records"] == ["conceal", "settle", "release"]
+
+
+def test_sqlite(tmp_path: Path) -> None:
+    """One process at a time; a race cannot be had here."""
+    urls = [f"sqlite:///{tmp_path}/{name}.sqlite" for name in NAMES]
+    found = play(tmp_path, 0, urls)
+    judge_deaths(found["deaths"])
+
+
+def test_mariadb(tmp_path: Path) -> None:
+    """The database of real clouds, with races."""
+    try:
+        server = mariadb.MariaDB()
+    except mariadb.NotThereError as error:
+        pytest.skip(f"the move was NOT tested on MariaDB: {error}")
+    try:
+        found = play(tmp_path, 20, server.urls(*NAMES))
+    finally:
+        server.stop()
+    judge_deaths(found["deaths"])
+    judge_races(found["races"])
