@@ -8,9 +8,10 @@ import threading
 import uuid
 from typing import Any
 
+import nova.conf
 import pytest
 import sqlalchemy as sa
-from nova import objects
+from nova import objects, thread_pool_factory
 from nova.db.api import api as api_db
 from nova.db.api import models as api_models
 from nova.db.main import models
@@ -323,6 +324,25 @@ class TestCellDown(ReadingTestCase):
         self.check_down(who, location)
         assert timeutils.now() - began < 2
         assert len(hanging) == 1
+
+    def test_full_pool_says_nothing_of_the_cell(self) -> None:
+        server = self.boot()
+        location = self.locate(server)
+        who = caller_of(base.OWNER)
+        released = threading.Event()
+        self.addCleanup(released.set)
+        pool = thread_pool_factory
+        for _ in range(nova.conf.CONF.cell_worker_thread_pool_size):
+            pool.spawn_on(pool.ExecutorType.SCATTER_GATHER, released.wait, 30)
+        self.driver._cells._budget = 0.3
+        facts = self.driver.read(who, location, SERVER_KEYS)
+        assert facts.keys() == {CALLER}
+        assert not self.driver.may(
+            who, location, "os_compute_api:servers:delete"
+        )
+        released.set()
+        facts = self.driver.read(who, location, SERVER_KEYS)
+        assert facts.keys() == SERVER_KEYS | {CALLER}
 
     def check_down(self, who: Any, location: Any) -> None:
         facts = self.driver.read(who, location, SERVER_KEYS)

@@ -4,6 +4,9 @@
 from __future__ import annotations
 
 import itertools
+import os
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -190,3 +193,22 @@ class TestDriver(ReadingTestCase):
         assert "stop" in found and "start" not in found
         assert self.act(server, "os-start").status == 409
         assert self.driver.natively_allowed({}) is None
+
+
+class TestImports:
+    def test_the_driver_patches_no_process(self) -> None:
+        """Importing nova.api.openstack patches for eventlet, up to 32."""
+        script = (
+            "import sys, state_policy.drivers.nova as d; d.Driver();"
+            "print('nova.context' in sys.modules,"
+            " 'nova.api.openstack' in sys.modules)"
+        )
+        environ = {k: v for k, v in os.environ.items() if "EVENTLET" not in k}
+        found = subprocess.run(
+            [sys.executable, "-c", script],
+            capture_output=True,
+            text=True,
+            check=True,
+            env=environ,
+        )
+        assert found.stdout.split() == ["True", "False"]
