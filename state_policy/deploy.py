@@ -30,6 +30,7 @@ from state_policy.engine.ports.moving import Mover
 from state_policy.engine.ports.reading import Reader
 from state_policy.engine.ruleset import RuleSet
 from state_policy.rules import RulesError, Store, load, unsupported
+from state_policy.rules.reading import with_kinds
 from state_policy.wsgi import Filter, Mode, Options
 from state_policy.wsgi.allowed import AllowedActions
 from state_policy.wsgi.events import Events
@@ -67,6 +68,9 @@ class Driver(Reader, Protocol):
     @property
     def mover(self) -> Mover | None:
         """Return what moves servers, None where nothing can."""
+
+    def hanging(self) -> int:
+        """Return how many reads hang that nobody waits for any more."""
 
 
 def filter_factory(
@@ -140,7 +144,9 @@ def build_parts(settings: Settings, driver: Driver, store: Store) -> Parts:
             raise DeployError(
                 [f"driver `{settings.driver}`: {_reason(error)}"]
             ) from error
-    return Parts(driver, driver.answers, mover, store.current, settings)
+    # Kinds of third parties read facts that no driver knows.
+    reader = with_kinds(driver)
+    return Parts(reader, driver.answers, mover, store.current, settings)
 
 
 def build_store(settings: Settings, names: Sequence[str]) -> Store:

@@ -10,7 +10,7 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from importlib import metadata
-from typing import Any
+from typing import Any, NoReturn
 
 from cliff import app, commandmanager
 from oslo_config import cfg
@@ -57,6 +57,8 @@ class Shell(app.App):
             deferred_help=True,
         )
         self._failure: BaseException | None = None
+        #: Whether the process must end although threads of it hang.
+        self.abandon = False
 
     def build_option_parser(
         self, *args: Any, **kwargs: Any
@@ -143,10 +145,26 @@ def main(argv: Sequence[str] | None = None) -> int:
     os.environ["OS_NOVA_DISABLE_EVENTLET_PATCHING"] = "true"
     with _logging_kept():
         try:
-            return Shell().run(list(sys.argv[1:] if argv is None else argv))
+            shell = Shell()
+            code = shell.run(list(sys.argv[1:] if argv is None else argv))
         except exits.CommandError as error:
             sys.stderr.write(f"{Shell.NAME}: {error}\n")
             return error.exit_code
+        if argv is None and shell.abandon:
+            _leave(code)
+        return code
+
+
+def _leave(code: int) -> NoReturn:
+    """End the process at once.
+
+    Python and futurist wait at exit for the threads of pools. One that hangs
+    in a database would keep the process, and cron would start no other.
+    """
+    sys.stdout.flush()
+    sys.stderr.flush()
+    logging.shutdown()
+    os._exit(code)
 
 
 @contextlib.contextmanager

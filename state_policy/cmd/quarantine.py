@@ -19,7 +19,6 @@ from state_policy import deploy
 from state_policy.cmd import config, exits
 from state_policy.conf.settings import QuarantineSettings, Settings
 from state_policy.engine.ports.moving import Mover
-from state_policy.engine.ports.reading import Reader
 from state_policy.engine.ruleset import RuleSet
 from state_policy.quarantine import operator, sweep
 from state_policy.quarantine.operator import Held
@@ -37,7 +36,7 @@ class Works:
 
     mover: Mover
     policy: QuarantineSettings
-    reader: Reader
+    reader: deploy.Driver
     rules: RuleSet | None
     enforced: bool = True
 
@@ -87,14 +86,20 @@ class _Command:
     app: Any
     app_args: Any
     code = exits.FINE
+    _works: Works | None = None
 
     def works(self) -> Works:
         """Return what to work with."""
-        return open_works(self.app.options)
+        self._works = open_works(self.app.options)
+        return self._works
 
     def run(self, parsed_args: argparse.Namespace) -> int:
         """Run, and exit with what was found."""
-        super().run(parsed_args)  # type: ignore[misc]
+        try:
+            super().run(parsed_args)  # type: ignore[misc]
+        finally:
+            if self._works is not None and self._works.reader.hanging():
+                self.app.abandon = True
         return self.code
 
     def complain(self, text: str) -> None:
