@@ -100,6 +100,11 @@ class Judge:
         """Return whether a policy file states any rule."""
         return bool(self._rules().sources)
 
+    @property
+    def idle(self) -> bool:
+        """Return whether there is nothing to decide, whatever is asked."""
+        return not self.stated and self._shadow is None
+
     def judge(self, request: Request) -> Judgement | None:
         """Return what there is to decide.
 
@@ -109,7 +114,10 @@ class Judge:
         name = request.operation.name
         rules = self._rules()
         shadow = self._shadow() if self._shadow else None
-        concerned = [rules.operations[name]]
+        own = rules.operations[name]
+        if own.plain and shadow is None:
+            return None
+        concerned = [own]
         if shadow is not None:
             concerned.append(shadow.operations[name])
         if _settled(concerned, request.caller):

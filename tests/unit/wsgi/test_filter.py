@@ -76,6 +76,16 @@ def test_without_rules_nothing_is_read() -> None:
     assert reader.asked == []
 
 
+def test_without_rules_bodies_are_not_touched() -> None:
+    request = action("os-stop")
+    stream, given = request["wsgi.input"], dict(request)
+    found = make("", driver())
+    ask(found, request)
+    app: Any = found.app
+    assert app.seen == [given]
+    assert app.seen[0]["wsgi.input"] is stream
+
+
 def test_rules_of_other_operations_cost_nothing() -> None:
     reader = driver()
     ask(make(NO_STOP, reader), action("os-start"))
@@ -400,7 +410,7 @@ def test_decision_log(caplog: pytest.LogCaptureFixture) -> None:
 def test_unknown_actions_are_logged_once(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    found = make("", driver())
+    found = make(NO_STOP, driver())
     for _ in range(3):
         assert ask(found, action("os-new")).code == 202
     assert caplog.text.count("os-new") == 1
@@ -410,7 +420,7 @@ def test_unknown_actions_are_logged_once(
 def test_names_of_unknown_actions_do_not_flood_the_log(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    found = make("", driver())
+    found = make(NO_STOP, driver())
     for number in range(200):
         ask(found, action(f"new-{number}" + "x" * 500))
     assert len(caplog.records) == 50

@@ -13,6 +13,7 @@ from tests.unit.wsgi.requests import OWNER, SERVER, ask, environ
 from tests.unit.wsgi.rules import driver, make
 
 SECRET = "s3cr3t"
+STATED = '"server:stop": "!"'
 CARRIED = {"adminPass": SECRET, "user_data": SECRET, "type": "HARD"}
 #: As keystonemiddleware leaves them in an environ.
 TOKENS = {
@@ -60,6 +61,6 @@ def test_every_operation(
 
 def test_unknown_actions(caplog: pytest.LogCaptureFixture) -> None:
     path = f"/servers/{SERVER}/action"
-    ask(make("", driver()), environ("POST", path, {"os-new": CARRIED}))
+    ask(make(STATED, driver()), environ("POST", path, {"os-new": CARRIED}))
     assert "os-new" in caplog.text
     assert SECRET not in caplog.text
