@@ -19,6 +19,7 @@ extensions = [
     "oslo_policy.sphinxext",
     "oslo_policy.sphinxpolicygen",
     "reno.sphinxext",
+    "sphinx.ext.autodoc",
     "stevedore.sphinxext",
 ]
 
