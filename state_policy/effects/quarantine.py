@@ -73,7 +73,7 @@ class Quarantine:
 
     def _full(self, asked: Asked, reason: str | None) -> Outcome:
         message = _FULL.format(
-            operation=asked.operation.name,
+            operation=asked.operation.action or asked.operation.name,
             server_id=asked.location.server_id,
         )
         return Outcome(

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Deletes that are asked again, and those that are not; rules of the sweep."""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from state_policy import rules
+from state_policy.engine.facts import Facts
+from state_policy.engine.ports.moving import Owner, PendingDelete
+from state_policy.engine.ports.reading import Caller, Location
+from state_policy.engine.ruleset import RuleSet
+from state_policy.quarantine.conceal import conceal
+from state_policy.quarantine.record import load
+from state_policy.quarantine.sweep import Sweep
+from tests.unit.quarantine.memory import OWNER, Memory, Policy
+from tests.unit.quarantine.test_deaths import WISH
+
+
+class Reader:
+    """Knows the facts it is given and lets everybody, or nobody, do all."""
+
+    def __init__(self, facts: Facts, allowed: bool = True) -> None:
+        self.facts = facts
+        self.allowed = allowed
+        self.asked: list[tuple[str | None, str]] = []
+
+    def locate(self, server_id: str) -> Location | None:
+        return Location(server_id, OWNER.project_id)
+
+    def may(self, caller: Caller, location: Location, gate: str) -> bool:
+        self.asked.append((caller.project_id, gate))
+        return self.allowed
+
+    def read(
+        self, caller: Caller, location: Location, keys: Set[str]
+    ) -> Facts:
+        return {k: v for k, v in self.facts.items() if k in keys}
+
+
+DELETING = {"server.vm_state": "active", "server.task_state": "deleting"}
+PENDING = PendingDelete("s", OWNER, OWNER, "delete", "req-9")
+
+
+def load_rules(directory: Path, text: str) -> RuleSet:
+    file = directory / "policy.yaml"
+    file.write_text(text)
+    return rules.load([file])
+
+
+def swept(memory: Memory, found: RuleSet, reader: Any) -> list[str]:
+    report = Sweep(memory, Policy(), found, reader).run()
+    assert [done for done in report.done if done.error] == []
+    return [done.step for done in report.done]
+
+
+@pytest.fixture
+def quarantine(tmp_path: Path) -> RuleSet:
+    return load_rules(
+        tmp_path, '"server:delete:quarantine": "rule:deleting"\n'
+    )
+
+
+def pending(found: PendingDelete, **more: Any) -> Memory:
+    memory = Memory(pending=(found,))
+    memory.add("s", task_state="deleting", **more)
+    return memory
+
+
+def test_asked_again(quarantine: RuleSet) -> None:
+    memory, reader = pending(PENDING), Reader(DELETING)
+    assert swept(memory, quarantine, reader) == ["conceal"]
+    (record,) = (load(text) for _, text in memory.records)
+    assert record.request_id == "req-9"
+    assert reader.asked == [
+        (OWNER.project_id, "os_compute_api:servers:delete")
+    ]
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        replace(PENDING, sender=Owner("admins", "admin")),
+        replace(PENDING, locked=True),
+    ],
+)
+def test_not_asked_again(quarantine: RuleSet, found: PendingDelete) -> None:
+    memory, reader = pending(found), Reader(DELETING)
+    assert swept(memory, quarantine, reader) == []
+    assert reader.asked == []
+    assert memory.steps == []
+
+
+def test_no_more_rights_than_a_member(quarantine: RuleSet) -> None:
+    memory = pending(PENDING)
+    assert swept(memory, quarantine, Reader(DELETING, allowed=False)) == []
+    assert memory.steps == []
+
+
+def test_undecided_does_not_act(quarantine: RuleSet) -> None:
+    memory = pending(PENDING)
+    assert swept(memory, quarantine, Reader({})) == []
+    assert memory.steps == []
+
+
+def test_excluded_is_left(quarantine: RuleSet) -> None:
+    memory = pending(PENDING, volumes=("v",))
+    assert swept(memory, quarantine, Reader(DELETING)) == []
+    assert memory.steps == []
+
+
+def settled(**more: Any) -> Memory:
+    memory = Memory()
+    memory.add("s", **more)
+    conceal(memory, Policy(), "s", WISH)
+    Sweep(memory, Policy()).run()
+    memory.steps.clear()
+    return memory
+
+
+@pytest.mark.parametrize(
+    "text,after,expected",
+    [
+        ('"quarantine:purge": "quarantine.age:>=1d"', 86399, []),
+        ('"quarantine:purge": "quarantine.age:>=1d"', 86400, ["purge"]),
+        ('"quarantine:release": "quarantine.age:>=1m"', 60, ["release"]),
+        (
+            '"quarantine:release": "quarantine.age:>=1m"\n'
+            '"quarantine:purge": "quarantine.age:>=1m"',
+            60,
+            ["release"],
+        ),
+        ('"quarantine:purge": "quarantine.completed:true"', 60, []),
+        ('"quarantine:purge": "server.vm_state:error"', 60, []),
+    ],
+)
+def test_rules_of_the_sweep(
+    tmp_path: Path, text: str, after: float, expected: list[str]
+) -> None:
+    memory = settled()
+    memory.pass_time(after)
+    found = load_rules(tmp_path, text)
+    assert swept(memory, found, Reader({})) == expected
+
+
+def test_completed_after_all(tmp_path: Path) -> None:
+    memory = Memory()
+    memory.add("s", vm_state="building", task_state="spawning")
+    conceal(memory, Policy(), "s", WISH)
+    memory.set("s", vm_state="active", task_state=None)
+    found = load_rules(
+        tmp_path, '"quarantine:purge": "quarantine.completed:true"'
+    )
+    assert swept(memory, found, Reader({})) == ["settle"]
+    assert swept(memory, found, Reader({})) == ["purge"]
+    assert memory.row["s"].deleted
+
+
+def test_facts_of_the_server_are_read(tmp_path: Path) -> None:
+    memory = settled()
+    found = load_rules(tmp_path, '"quarantine:purge": "server.vm_state:error"')
+    facts = {"server.vm_state": "error", "server.task_state": None}
+    assert swept(memory, found, Reader(facts)) == ["purge"]
+
+
+def test_what_cannot_be_seen_is_told() -> None:
+    report = Sweep(Memory(unseen=("cell2",)), Policy()).run()
+    assert report.unseen == ("cell2",)
+    assert report.failed
