@@ -10,8 +10,8 @@ state starts its age anew.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterable, Iterator, Mapping
-from math import prod
 from typing import Any
 
 from state_policy.engine.decision import Lift
@@ -70,7 +70,7 @@ class Variables:
         """
         seen = self._facts.get(fact, UNREAD)
         samples = self._samples[fact]
-        if fact in self.ages and isinstance(seen, Age):
+        if fact in self.ages and _is_age(seen):
             free = not _RESTARTS.get(fact, frozenset()).isdisjoint(varied)
             return tuple(
                 value
@@ -98,7 +98,7 @@ class Variables:
         if not names or self._test(hidden) is False:
             return None
         choices = {name: self.values(name, names) for name in names}
-        if prod(len(found) + 1 for found in choices.values()) > LIMIT:
+        if math.prod(len(found) + 1 for found in choices.values()) > LIMIT:
             return {}
         for changed in _combinations(choices):
             if self.lifted(changed):
@@ -116,6 +116,15 @@ def effective_change(literal: Literal, facts: Facts) -> Change:
         if task is not UNREAD and task is not None:
             return Change.PASSING
     return literal.change
+
+
+def _is_age(value: Any) -> bool:
+    """Return whether a value is an age to be reckoned with."""
+    return (
+        isinstance(value, Age)
+        and isinstance(value.seconds, int | float)
+        and math.isfinite(value.seconds)
+    )
 
 
 def _combinations(
@@ -196,7 +205,7 @@ def _remaining(
     ages = {
         name: facts[name]
         for name in passing
-        if name in variables.ages and isinstance(facts.get(name), Age)
+        if name in variables.ages and _is_age(facts.get(name))
     }
     spans = {
         value.seconds - seen.seconds

@@ -145,10 +145,12 @@ class _Loading:
             self._fault(self.stated[name], f"the rules go in a circle: {path}")
 
     def _judge_sizes(self, graph: resolving.Graph) -> None:
-        sizes = {n: len(r.conditions) for n, r in self.readings.items()}
-        for name, reason in resolving.oversized(
-            self.ordered, graph, sizes
-        ).items():
+        own = {
+            name: (reading.levels, len(reading.conditions))
+            for name, reading in self.readings.items()
+        }
+        found = resolving.oversized(self.ordered, graph, own)
+        for name, reason in found.items():
             item = self.stated.get(name) or next(iter(self.stated.values()))
             self._fault(item, f"{shown(name)} {reason}")
 

@@ -20,8 +20,10 @@ from state_policy.engine.expression import (
 from state_policy.engine.expression import Any as Some
 from state_policy.rules.judging import RULE, Judging
 
-#: Bounds of what a rule leads to: references in a row, conditions in all.
-MAX_DEPTH, MAX_SIZE = 50, 10_000
+#: Bounds of what a rule leads to: levels of nesting, through references, and
+#: conditions in all. Evaluation recurses once or twice a level, within what
+#: Python's stack leaves to a request.
+MAX_LEVELS, MAX_SIZE = 100, 10_000
 _MAX_CYCLES = 20
 
 #: From a rule's name to the names it refers to, as often as it does.
@@ -70,28 +72,34 @@ def reached(graph: Graph, names: Iterable[str]) -> set[str]:
 
 
 def oversized(
-    ordered: Iterable[str], graph: Graph, sizes: Mapping[str, int]
+    ordered: Iterable[str],
+    graph: Graph,
+    own: Mapping[str, tuple[int, int]],
 ) -> dict[str, str]:
     """Return why a rule leads to too much, by its name.
 
     :param ordered: the names by ``order``
     :param graph: without cycles
-    :param sizes: the number of conditions that each rule states itself
+    :param own: levels and number of conditions that each rule states itself
     """
-    depth: dict[str, int] = {}
-    total: dict[str, int] = {}
+    levels: dict[str, int] = {}
+    sizes: dict[str, int] = {}
     reasons = {}
     for name in ordered:
         others = list(graph.get(name, ()))
-        depth[name] = 1 + max((depth[other] for other in others), default=0)
-        total[name] = sizes.get(name, 1) + sum(total[o] for o in others)
-        if depth[name] > MAX_DEPTH:
-            reasons[name] = f"leads through more than {MAX_DEPTH} rules"
-        elif total[name] > MAX_SIZE:
+        level, size = own.get(name, (1, 1))
+        levels[name] = level + max((levels[o] for o in others), default=0)
+        sizes[name] = size + sum(sizes[other] for other in others)
+        if levels[name] > MAX_LEVELS:
+            reasons[name] = (
+                f"is nested more than {MAX_LEVELS} levels deep through the"
+                " rules it refers to"
+            )
+        elif sizes[name] > MAX_SIZE:
             reasons[name] = f"leads to more than {MAX_SIZE} conditions"
         # One report for the rule that grew too large, not for its users.
         if name in reasons:
-            depth[name], total[name] = 1, 1
+            levels[name], sizes[name] = 1, 1
     return reasons
 
 

@@ -18,7 +18,7 @@ from oslo_policy import policy
 from state_policy.rules.faults import shown
 
 #: Bounds of one rule; what is larger was not written by a person.
-MAX_LENGTH, MAX_DEPTH = 65536, 50
+MAX_LENGTH, MAX_LEVELS = 65536, 50
 
 #: Words that others use for what is a word of its own here.
 _OPERATORS = {"&&": "and", "||": "or", "&": "and", "|": "or", "~": "not"}
@@ -35,11 +35,13 @@ class Reading:
 
     :ivar words: its words, parentheses split off
     :ivar conditions: its conditions, ``@`` and ``!`` among them, in order
+    :ivar levels: how deep it is nested, 1 for a condition alone
     :ivar reasons: what is wrong with it
     """
 
     words: list[str] = field(default_factory=list)
     conditions: list[str] = field(default_factory=list)
+    levels: int = 1
     reasons: list[str] = field(default_factory=list)
 
     @property
@@ -93,31 +95,38 @@ def _judge_order(found: Reading) -> str:
 
     :returns: why the first word out of place is, or nothing
     """
-    depth = negations = 0
+    # Each open parenthesis with the negations right before it.
+    opened: list[int] = []
+    negations = 0
     operand = True
     for word in found.words:
         lowered = word.lower()
         if lowered in ("and", "or") or word == ")":
             if operand:
                 return f"a condition is missing before `{word}`"
-            depth -= word == ")"
             operand = word != ")"
-            if depth < 0:
+            if not operand and not opened:
                 return "a `)` has no `(`"
+            if not operand:
+                opened.pop()
             continue
         if not operand:
             return _missing_operator(word)
-        if word == "(" or lowered == "not":
-            depth += word == "("
-            negations += lowered == "not"
-            if max(depth, negations) > MAX_DEPTH:
-                return "the rule is nested too deeply"
-            continue
-        negations, operand = 0, False
-        found.conditions.append(word)
+        if word == "(":
+            opened.append(negations)
+            negations = 0
+        elif lowered == "not":
+            negations += 1
+        else:
+            negations, operand = 0, False
+            found.conditions.append(word)
+        level = len(opened) + sum(opened) + negations + 1
+        found.levels = max(found.levels, level)
+        if level > MAX_LEVELS:
+            return "the rule is nested too deeply"
     if operand:
         return f"a condition is missing behind `{found.words[-1]}`"
-    return "a `(` has no `)`" if depth else ""
+    return "a `(` has no `)`" if opened else ""
 
 
 def _missing_operator(word: str) -> str:

@@ -3,6 +3,8 @@
 
 import pytest
 
+from state_policy.engine.decision import Verdict
+from state_policy.engine.evaluate import decide
 from state_policy.rules import RulesError, load
 
 ONE = {
@@ -413,6 +415,11 @@ ONE = {
         1,
         "the rule is nested too deeply",
     ),
+    "deep negations and parentheses": (
+        f'"server:stop": "{"not not not ( " * 14}rule:busy{" )" * 14}"',
+        1,
+        "the rule is nested too deeply",
+    ),
     "deep parentheses": (
         f'"server:stop": "{"(" * 99}rule:busy{")" * 99}"',
         1,
@@ -520,4 +527,30 @@ def test_a_long_chain_is_refused(tmp_path):
     lines = ['"r0": "server.locked:true"']
     lines += [f'"r{n}": "rule:r{n - 1}"' for n in range(1, 3000)]
     found = faults(tmp_path, "\n".join(lines))
-    assert "leads through more than 50 rules" in found[0].reason
+    assert "is nested more than 100 levels deep" in found[0].reason
+
+
+def test_the_deepest_rules_that_load_can_be_decided(tmp_path):
+    deep = '"r{}": "{}rule:r{}{}"'
+    opening = "not (rule:busy and (rule:building or " * 12
+    lines = [deep.format(n, opening, n + 1, ")" * 24) for n in range(2)] + [
+        '"r2": "server.locked:true"',
+        '"server:stop": "rule:r0"',
+    ]
+    path = tmp_path / "deep.yaml"
+    path.write_text("\n".join(lines))
+    rules = load([path])
+    facts = {
+        "server.task_state": "deleting",
+        "server.vm_state": "active",
+        "server.locked": True,
+    }
+
+    def nested(levels):
+        if levels:
+            return nested(levels - 1)
+        return decide(rules, "stop", facts)
+
+    # Below what a WSGI server and its middleware use of the stack.
+    assert nested(300).verdict is Verdict.ALLOW
+    assert decide(rules, "stop", {**facts, "server.locked": False}).lifts
