@@ -101,10 +101,10 @@ samples: $(RUN)
 		--config-file etc/state_policy/policy-generator.conf
 
 stress: $(RUN)
-	$(PY) -m pytest -q -m stress tests
+	$(PY) -m pytest -q -m stress tests/stress tests/functional
 
 fuzz: $(RUN)
-	$(PY) -m pytest -q -m fuzz tests
+	$(PY) -m pytest -q -m fuzz tests/property tests/functional
 
 test-nova-suite: $(RUN)
 	$(PY) -m tests.nova_suite
@@ -114,4 +114,4 @@ bench: $(RUN)
 
 clean:
 	rm -rf $(VENV) doc/build build dist *.egg-info .pytest_cache .mypy_cache \
-		.ruff_cache .hypothesis .import_linter_cache
+		.ruff_cache .hypothesis .import_linter_cache .nova-suite
