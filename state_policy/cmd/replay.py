@@ -66,8 +66,13 @@ class Replay(command.Command):  # type: ignore[misc,unused-ignore]
         """Replay, write what would change, return the exit code."""
         rules = rulefiles.load_named(parsed_args.rules).prepare()
         replay = Replayed()
-        with parsed_args.log.open(encoding="utf-8", errors="replace") as log:
-            replay.run(rules, log)
+        try:
+            with parsed_args.log.open(
+                encoding="utf-8", errors="replace"
+            ) as log:
+                replay.run(rules, log)
+        except OSError as error:
+            raise exits.CommandError(str(error), exits.USAGE) from error
         rows = [_row(change) for change in replay.changes()]
         lines = [*(_line(row) for row in rows), replay.summary()]
         output.write(

@@ -76,7 +76,8 @@ class Grid:
         analysis = self.analyses[number]
         rule = table.deciding(analysis.outcomes[operation], label)
         sources = analysis.rules.sources
-        stated = next((n for n in rule.names if n in sources), rule.name)
+        # A default leads to the rule that a file states, or that is one.
+        stated = next((n for n in rule.names if n in sources), rule.names[-1])
         expression = analysis.rules.expressions.get(stated)
         return {
             "rule": rule.name,

@@ -100,7 +100,8 @@ def _reached(context: Context) -> dd.Diagram:
     while True:
         before = free
         free = vary(space, free, windows)
-        free = vary(space, free, ages)
+        # A running action may hang: its age does not end.
+        free = vary(space, free, ages, ends=False)
         free = _moved(context, free)
         if free == before:
             return free

@@ -207,11 +207,16 @@ class Analysis:
 
 
 def vary(
-    space: Space, cells: dd.Diagram, axes: Iterable[int], free: bool = False
+    space: Space,
+    cells: dd.Diagram,
+    axes: Iterable[int],
+    free: bool = False,
+    ends: bool = True,
 ) -> dd.Diagram:
     """Return from where facts can come to the cells by changing.
 
-    Ages only grow, unless ``free``.
+    :param free: ages too may become any; else they grow
+    :param ends: what an age is the age of may end, so that there is none
     """
     for index in axes:
         axis = space.axes[index]
@@ -220,20 +225,22 @@ def vary(
             continue
         values = [region.value for region in axis.regions]
         cells = space.diagrams.reach(
-            cells, index, [_later(values, i) for i in range(len(values))]
+            cells, index, [_later(values, i, ends) for i in range(len(values))]
         )
     return cells
 
 
-def _later(values: list[object], at: int) -> list[int]:
+def _later(values: list[object], at: int, ends: bool) -> list[int]:
     """Return the regions an age comes to: its own and all greater ones."""
     seen = values[at]
+    if not isinstance(seen, Age):
+        return list(range(len(values)))
     return [
-        i
-        for i, value in enumerate(values)
-        if i == at
-        or not isinstance(seen, Age)
+        index
+        for index, value in enumerate(values)
+        if index == at
         or (isinstance(value, Age) and value > seen)
+        or (value is None and ends)
     ]
 
 

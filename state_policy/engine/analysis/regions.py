@@ -55,8 +55,6 @@ def outcome(literal: Literal, value: Any) -> bool | None:
 
 #: Facts of one thing that has several names: each is asked about apart.
 _SEVERAL_NAMES = frozenset({"server.flavor"})
-#: Ages that do not exist while there is nothing to measure.
-_NO_AGE = frozenset({"server.running_age", "quarantine.age"})
 
 
 def is_set(literals: Sequence[Literal]) -> bool:
@@ -104,8 +102,6 @@ def cut(
     samples = dict.fromkeys(
         value for lit in literals for value in (*lit.samples, *lit.domain)
     )
-    if literals[0].fact in _NO_AGE:
-        samples[None] = None
     # No value is a region of its own: an age that begins is another thing
     # than one that grows.
     grouped: dict[tuple[bool, tuple[bool | None, ...]], list[Any]] = {}
