@@ -72,7 +72,7 @@ def offers(
         return
     locked = facts.get("server.locked") is True
     for name in OFFERED:
-        if name not in native or (name == "unlock") > locked:
+        if name not in native or _beside_the_point(name, facts):
             continue
         if locked and not admin and name != "unlock":
             continue
@@ -80,3 +80,13 @@ def offers(
             continue
         if rules.operations[name].may.test(facts) is True:
             yield name
+
+
+def _beside_the_point(name: str, facts: Facts) -> bool:
+    """Return whether an operation is no way out here, though it may pass."""
+    if name == "unlock":
+        return facts.get("server.locked") is not True
+    if name == "force_delete":
+        # Elsewhere it is the same as a delete.
+        return facts.get("server.vm_state") != "soft-delete"
+    return False

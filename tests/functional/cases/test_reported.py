@@ -187,7 +187,7 @@ class TestRefusals(_Reported):
             answer,
             409,
             "its compute service does not answer",
-            "Possible now: DELETE",
+            "Only DELETE works now",
         )
         self.assertIsNone(surgery.row(server)["task_state"])
         self.assertEqual(204, self.delete(server).status)

@@ -28,12 +28,13 @@ def offered(
 
 
 def test_ways_out_come_first() -> None:
-    assert offered(native=IN_ERROR) == [
-        "reboot_hard",
-        "rebuild",
-        "delete",
-        "force_delete",
-    ]
+    assert offered(native=IN_ERROR) == ["reboot_hard", "rebuild", "delete"]
+
+
+def test_force_delete_is_for_the_soft_deleted() -> None:
+    gone = {"server.vm_state": "soft-delete"}
+    assert "force_delete" in offered(facts=gone)
+    assert "force_delete" not in offered()
 
 
 def test_rules_count() -> None:
@@ -47,10 +48,7 @@ def test_what_the_rules_leave_open_is_not_offered() -> None:
 
 
 def test_host_down_leaves_what_needs_no_host() -> None:
-    assert offered(facts={"server.host_up": False}) == [
-        "delete",
-        "force_delete",
-    ]
+    assert offered(facts={"server.host_up": False}) == ["delete"]
 
 
 def test_lock_leaves_unlock_but_not_to_administrators() -> None:
