@@ -284,6 +284,39 @@ def paths(
             yield {diagram.axis: tuple(regions), **found}, bits
 
 
+def leaves(left: Diagram, right: Diagram) -> set[tuple[int, int]]:
+    """Return every pair of leaves that some regions of facts lead to."""
+    found: set[tuple[int, int]] = set()
+    seen: set[tuple[Diagram, Diagram]] = set()
+    todo = [(left, right)]
+    while todo:
+        pair = todo.pop()
+        if pair in seen:
+            continue
+        seen.add(pair)
+        one, other = pair
+        if isinstance(one, int) and isinstance(other, int):
+            found.add((one, other))
+        else:
+            todo.extend(_below(one, other))
+    return found
+
+
+def _below(one: Diagram, other: Diagram) -> list[tuple[Diagram, Diagram]]:
+    """Return both diagrams a step further, by the axis that comes first."""
+    first = min(part.axis for part in (one, other) if isinstance(part, Node))
+    ones, others = (
+        part.children
+        if isinstance(part, Node) and part.axis == first
+        else None
+        for part in (one, other)
+    )
+    size = len(ones or others or ())
+    return list(
+        zip(ones or [one] * size, others or [other] * size, strict=True)
+    )
+
+
 def axes_of(*diagrams: Diagram) -> tuple[int, ...]:
     """Return the axes that diagrams ask, ascending."""
     found: set[int] = set()

@@ -31,7 +31,7 @@ def opaque(context: Context) -> Iterator[Finding]:
         denied = outcomes.where(Verdict.DENY)
         key = outcomes.refused, denied
         if key not in known:
-            known[key] = mixed(context.make, *key)
+            known[key] = mixed(*key)
         if known[key]:
             names.setdefault(rule, []).append(name)
             found.setdefault(rule, {}).update(known[key])
@@ -39,37 +39,19 @@ def opaque(context: Context) -> Iterator[Finding]:
         yield context.finding("SP005", rule, _message(names[rule], by_status))
 
 
-def mixed(
-    make: dd.Diagrams, refused: dd.Diagram, denied: dd.Diagram
-) -> dict[str, Split]:
+def mixed(refused: dd.Diagram, denied: dd.Diagram) -> dict[str, Split]:
     """Return the statuses in which some states are denied and others pass.
 
     Everything but the state is the same in both.
     """
     found: dict[str, Split] = {}
-    if isinstance(denied, int) and denied in (0, dd.FULL):
-        return found
-    passed = make.invert(refused)
-    for status, mask in statuses().items():
-        bad, good = make.both(denied, mask), make.both(passed, mask)
-        both = make.both(
-            make.over_states(bad, dd.any_state),
-            make.over_states(good, dd.any_state),
-        )
-        if both != 0:
-            found[status] = (
-                _states(make.both(bad, both)),
-                _states(make.both(good, both)),
-            )
+    for bad, closed in dd.leaves(denied, refused):
+        for status, mask in statuses().items():
+            wrong, right = bad & mask, mask & ~closed
+            if wrong and right:
+                seen = found.get(status, (0, 0))
+                found[status] = seen[0] | wrong, seen[1] | right
     return found
-
-
-def _states(diagram: dd.Diagram) -> int:
-    """Return every state in which a diagram holds for some facts."""
-    result = 0
-    for _, bits in dd.paths(diagram):
-        result |= bits
-    return result
 
 
 def _message(names: list[str], by_status: dict[str, Split]) -> str:

@@ -140,14 +140,16 @@ class Space:
 
     def _add_states(self, literals: Sequence[Literal]) -> None:
         for literal in literals:
-            true = false = 0
-            for row, vm_state in enumerate(VM_STATES):
-                for column, task_state in enumerate(dd.TASKS):
-                    seen = vm_state if literal.fact == VM_STATE else task_state
-                    found = outcome(literal, seen)
-                    true |= dd.bit(row, column) * (found is True)
-                    false |= dd.bit(row, column) * (found is False)
-            self._literals[literal] = true, false
+            rows = literal.fact == VM_STATE
+            sides = {True: 0, False: 0, None: 0}
+            for index, value in enumerate(VM_STATES if rows else dd.TASKS):
+                bits = (
+                    dd.ROW << (index * dd.WIDTH)
+                    if rows
+                    else dd.COLUMN << index
+                )
+                sides[outcome(literal, value)] |= bits
+            self._literals[literal] = sides[True], sides[False]
 
     def _add_set(self, fact: str, literals: Sequence[Literal]) -> None:
         """Ask about each name of a set apart."""
