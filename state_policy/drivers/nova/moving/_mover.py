@@ -19,6 +19,7 @@ from state_policy.drivers.nova.cells import Cells
 from state_policy.drivers.nova.moving import (
     contexts,
     finding,
+    headroom,
     registry,
     rows,
     seeing,
@@ -36,6 +37,10 @@ from state_policy.engine.ports.moving import (
 from state_policy.engine.ports.reading import Caller
 
 LOG = logging.getLogger(__name__)
+
+#: Seconds that counting what the quarantine project uses may take: placement
+#: or all cells, each in its own budget, are asked for it.
+COUNTING = 10.0
 
 #: A notification is not worth waiting for a broken message bus.
 _NOTIFY_TRIES = 2
@@ -98,7 +103,9 @@ class Mover:
 
     def no_headroom(self, server_id: str, target: Owner) -> str | None:
         """Return why the target cannot take the server."""
-        return surroundings.no_headroom(server_id, target)
+        return self._budget.call(
+            COUNTING, lambda: headroom.lacking(self._cells, server_id, target)
+        )
 
     def usages(self, project_id: str) -> tuple[Usage, ...]:
         """Return what a project uses of its limits."""

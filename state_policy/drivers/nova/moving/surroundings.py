@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from nova import exception, objects
-from nova.compute import utils as compute_utils
-from nova.limit import placement as placement_limits
 from nova.network import model as network_model
 from nova.network import neutron
 from nova.quota import QUOTAS
@@ -106,38 +104,6 @@ def close_consoles(server_id: str) -> None:
         objects.ConsoleAuthToken.clean_console_auths_for_instance(
             cell, server_id
         )
-
-
-def no_headroom(server_id: str, target: Owner) -> str | None:
-    """Return why a project cannot take a server, None where it can.
-
-    Both checks: each does nothing where the other's way of counting is in
-    use. Neither reserves anything.
-    """
-    context = contexts.admin("no")
-    with contexts.cell_of(server_id) as cell:
-        flavor = objects.Instance.get_by_uuid(
-            cell, server_id, expected_attrs=["flavor"]
-        ).flavor
-    try:
-        compute_utils.check_num_instances_quota(
-            context,
-            flavor,
-            1,
-            1,
-            project_id=target.project_id,
-            user_id=target.user_id,
-        )
-        placement_limits.enforce_num_instances_and_resources(
-            context,
-            target.project_id,
-            objects.RequestSpec(flavor=flavor, is_bfv=False),
-            1,
-            1,
-        )
-    except exception.TooManyInstances as e:
-        return f"no more of {e.kwargs.get('overs', 'instances')}"
-    return None
 
 
 def usages(project_id: str) -> tuple[Usage, ...]:
