@@ -198,6 +198,7 @@ class RightsTestCase(ReadingTestCase):
     ) -> bool | None:
         """Return what Nova says; None where neither yes nor no."""
         self.gate, self.passed, self.found = operation.gate, False, False
+        self.answer: base.Answer | None = None
         try:
             answer = self.ask(
                 operation.method,
@@ -209,7 +210,7 @@ class RightsTestCase(ReadingTestCase):
         except _PassedError:
             return True
         finally:
-            self.gate = ""
+            passed, self.passed, self.gate = self.passed, False, ""
         self.answer = answer
         if answer.status < 300:
             return True
@@ -222,7 +223,7 @@ class RightsTestCase(ReadingTestCase):
             return None
         # Some part of the server that is not there: the server is.
         gone = answer.status == 404 and "Instance" not in answer.message
-        return self.passed and gone
+        return passed and gone
 
     def compare(self, *blocks: Block) -> None:
         """Compare the products of people, kinds of servers and operations."""
