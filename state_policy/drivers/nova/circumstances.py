@@ -60,14 +60,14 @@ class Surroundings:
     def _of_server(self, caller: Caller, location: Location) -> Circumstances:
         shown = self._rights.may(caller, location, SHOW)
         listed = self._rights.may(caller, location, LIST_ACTIONS)
-        server, found, reason = self._cells.read(
+        server, found, since, reason = self._cells.read(
             location.handle.cell, lambda c: _read(c, location)
         )
         if server is None:
             return Circumstances()
         action = _named(server, found) if listed else None
         return Circumstances(
-            since=_since(server, found) if shown else None,
+            since=since if shown else None,
             action=action.name if action else None,
             request_id=action.request_id if action else None,
             locked_reason=reason if shown else None,
@@ -76,18 +76,21 @@ class Surroundings:
 
 def _read(
     connection: Any, location: Location
-) -> tuple[Server | None, Sequence[Action], str | None]:
+) -> tuple[Server | None, Sequence[Action], float | None, str | None]:
     server = location.handle.take() or servers.load(
         connection, location.server_id
     )
     if server is None:
-        return None, (), None
+        return None, (), None, None
     reason = None
     if server.locked:
         reason = connection.execute(
             _SELECT_REASON, {"server": server.uuid}
         ).scalar()
-    return server, actions.load(connection, server.uuid), reason
+    found = actions.load(connection, server.uuid)
+    failed = actions.failed_at(connection, server)
+    since = _seconds(actions.state_age(server, found, failed))
+    return server, found, since, reason
 
 
 def _of_build_request(location: Location) -> Circumstances:
@@ -96,11 +99,9 @@ def _of_build_request(location: Location) -> Circumstances:
     return Circumstances(since=created.seconds if created else None)
 
 
-def _since(server: Server, found: Sequence[Action]) -> float | None:
-    state_age: Age | None = actions.state_age(server, found)
-    if state_age is None or not state_age.exact:
-        return None
-    return state_age.seconds
+def _seconds(age: Age | None) -> float | None:
+    """Return a length of time that can be told, not a lower bound."""
+    return age.seconds if age is not None and age.exact else None
 
 
 def _named(server: Server, found: Sequence[Action]) -> Action | None:

@@ -144,5 +144,8 @@ def _can(context: Any, server: Server, gate: str) -> bool:
 
 def known(gate: str) -> bool:
     """Return whether the installed Nova has a policy of this name."""
-    policy.init()
-    return gate in policy.get_rules()
+    rules = policy.get_rules()
+    if rules is None:
+        policy.init()
+        rules = policy.get_rules()
+    return gate in rules

@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import datetime
+from typing import Any
 
 import sqlalchemy as sa
+from nova import exception
 from nova.db.main import models
 from oslo_utils import timeutils
 
@@ -130,6 +132,48 @@ class TestStateAge(ReadingTestCase):
         # The same for a task that no action explains.
         surgery.set_row(server, task_state="rescuing", updated_at=at)
         self.assert_age(server, 7 * 60, exact=False)
+
+    def test_error_counts_from_the_fault(self) -> None:
+        """A failed build is not marked as an error in its action."""
+
+        def fail(*_: Any, **__: Any) -> None:
+            raise exception.NovaException("no")
+
+        self.stub_out("nova.virt.fake.FakeDriver.spawn", fail)
+        server = self.boot(expected="ERROR")
+        surgery.make_older(server, hours=9)
+        table = models.InstanceFault.__table__
+        at = timeutils.utcnow() - datetime.timedelta(hours=8)
+        assert surgery.execute(server, sa.select(table))
+        surgery.execute(server, sa.update(table).values(created_at=at))
+        self.ask("PUT", f"/servers/{server}", {"server": {"name": "again"}})
+        self.assert_age(server, 8 * HOUR)
+        self.act(
+            server,
+            {"os-resetState": {"state": "error"}},
+            who=base.OPERATOR,
+        )
+        self.assert_age(server, 0)
+        self.act(
+            server,
+            {"os-resetState": {"state": "active"}},
+            who=base.OPERATOR,
+        )
+        surgery.make_older(server, minutes=10)
+        self.assert_age(server, 600)
+
+    def test_failed_operation_leaves_the_state(self) -> None:
+        server = self.boot()
+        surgery.make_older(server, hours=5)
+        self.began(server, "resize", 60)
+        table = models.InstanceAction.__table__
+        surgery.execute(
+            server,
+            sa.update(table)
+            .where(table.c.action == "resize")
+            .values(message="Error"),
+        )
+        self.assert_age(server, HOUR)
 
     def test_circumstances(self) -> None:
         server = self.boot()

@@ -20,6 +20,7 @@ from state_policy.drivers.nova.server import Server
 from state_policy.engine.facts import Age
 
 _TABLE = models.InstanceAction.__table__
+_FAULTS = models.InstanceFault.__table__
 
 #: So many of the newest actions are looked at.
 LIMIT = 200
@@ -45,6 +46,10 @@ _SELECT = (
     .where(_TABLE.c.deleted == 0)
     .order_by(_TABLE.c.created_at.desc(), _TABLE.c.id.desc())
     .limit(LIMIT)
+)
+
+_SELECT_FAULT = sa.select(sa.func.max(_FAULTS.c.created_at)).where(
+    _FAULTS.c.instance_uuid == sa.bindparam("server"), _FAULTS.c.deleted == 0
 )
 
 DELETE = "delete"
@@ -123,6 +128,16 @@ def load(connection: Any, server_id: str) -> Sequence[Action]:
     return [Action(*row) for row in rows if row.action is not None]
 
 
+def failed_at(connection: Any, server: Server) -> datetime.datetime | None:
+    """Read when a server in ERROR failed last: one SELECT, for those only."""
+    if server.vm_state != "error":
+        return None
+    found: datetime.datetime | None = connection.execute(
+        _SELECT_FAULT, {"server": server.uuid}
+    ).scalar()
+    return found
+
+
 def deletes(actions: Iterable[Action]) -> list[Action]:
     """Return the deletes of the present attempt to delete, newest first.
 
@@ -164,25 +179,37 @@ def current(server: Server, actions: Sequence[Action]) -> Action | None:
 
 
 def _led_to(action: Action, vm_state: str | None) -> bool:
+    # A failed operation leaves a server where it was, or in ERROR; and an
+    # operation can fail without being marked as such (a build does).
+    if vm_state == "error" or action.message == "Error":
+        return True
     if action.name == RESET or action.name in _KEEPING:
         return True
-    if vm_state == "error":
-        return action.message == "Error"
     return action.name in ENDING.get(vm_state or "", frozenset())
 
 
-def state_age(server: Server, actions: Sequence[Action]) -> Age | None:
+def state_age(
+    server: Server,
+    actions: Sequence[Action],
+    failed: datetime.datetime | None = None,
+) -> Age | None:
     """Return how long the server has been in its state.
 
-    The start of the operation that made the state; for a build without one
-    the creation; else the last change of the row, which anything moves (a
-    new name, a lock) and which is therefore a lower bound only.
+    The start of the operation that made the state, or the fault that did if
+    that came later; for a build without one the creation; else the last
+    change of the row, which anything moves (a new name, a lock) and which is
+    therefore a lower bound only.
+
+    :param failed: when it failed last, for one in ERROR
     """
     began = current(server, actions)
+    started = began.started if began else None
+    if failed is not None and server.task_state is None:
+        return age(max(failed, started or failed))
     if server.vm_state == "building" and server.task_state is None:
         return age(server.created_at)
-    if began is not None and began.started is not None:
-        return age(began.started)
+    if started is not None:
+        return age(started)
     if server.vm_state == "building" and not _deleting(server):
         return age(server.created_at)
     changed = server.updated_at or server.created_at
@@ -205,7 +232,9 @@ def attempts(actions: Sequence[Action]) -> int:
 def _facts(connection: Any, server: Server) -> Mapping[str, Any]:
     actions = load(connection, server.uuid)
     return {
-        "server.state_age": state_age(server, actions),
+        "server.state_age": state_age(
+            server, actions, failed_at(connection, server)
+        ),
         "server.attempts": attempts(actions),
     }
 
