@@ -7,11 +7,11 @@ import argparse
 import importlib.metadata
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from tests.nova_suite import outcomes
-from tests.nova_suite.suite import HERE, Suite
+from tests.nova_suite.suite import BATCH, HERE, Suite
 
 #: How often a test is run again whose outcome is not the wanted one, in a
 #: process of its own: Nova's tests wait for threads, and on a busy machine
@@ -47,20 +47,20 @@ def main() -> int:
 def _record(suite: Suite, names: Sequence[str], record: Path) -> int:
     """Run without the filter what is not recorded as passed; keep it."""
     known = outcomes.load(record) if record.exists() else {}
-    wanted = dict.fromkeys(names, "success")
-    others = {n: o for n, o in known.items() if n not in wanted}
-    known = {n: o for n, o in known.items() if n in wanted}
+    header = f"nova {suite.version}, without the filter"
+    run = _Run(
+        suite,
+        filtered=False,
+        known=known,
+        keep=lambda found: outcomes.save(record, found, header),
+    )
 
-    def keep(found: Mapping[str, str]) -> None:
-        header = f"nova {suite.version}, without the filter"
-        outcomes.save(record, {**others, **found}, header)
+    def missing() -> set[str]:
+        failed = {n for n, o in run.outcomes.items() if o == "fail"}
+        seen = {outcomes.plain(name) for name in run.outcomes.keys() - failed}
+        return {n for n in names if n not in seen} | failed
 
-    class Keeping(_Run):
-        def found(self) -> None:
-            keep(self.outcomes)
-
-    run = Keeping(suite, filtered=False, known=known)
-    run.until(wanted)
+    run.until_none(missing)
     print(f"without the filter: {outcomes.summary(run.outcomes)}")
     return 0
 
@@ -74,12 +74,17 @@ def _compare(suite: Suite, names: Sequence[str], record: Path) -> int:
     wanted = {
         name: outcome
         for name, outcome in outcomes.load(record).items()
-        if name in chosen
+        if outcomes.plain(name) in chosen
     }
-    if len(wanted) < len(names):
-        print(f"{len(names) - len(wanted)} tests are not recorded; left out")
-    run = _Run(suite, filtered=True, known={})
-    run.until(wanted)
+    left_out = chosen - {outcomes.plain(name) for name in wanted}
+    if left_out:
+        print(f"{len(left_out)} tests are not recorded and left out")
+    run = _Run(suite, filtered=True)
+    run.until_none(lambda: outcomes.differences(wanted, run.outcomes))
+    return _report(suite, wanted, run)
+
+
+def _report(suite: Suite, wanted: Mapping[str, str], run: _Run) -> int:
     differing = outcomes.differences(wanted, run.outcomes)
     print(f"nova {suite.version}, {len(wanted)} of its functional tests")
     print(f"without the filter: {outcomes.summary(wanted)}")
@@ -93,49 +98,39 @@ def _compare(suite: Suite, names: Sequence[str], record: Path) -> int:
 
 
 class _Run:
-    """Runs tests until their outcomes are the wanted ones, or often enough.
+    """Runs tests until nothing is missing, or often enough.
 
     :ivar outcomes: the last outcome of each test
     :ivar requests: how many went through the filter
     """
 
     def __init__(
-        self, suite: Suite, filtered: bool, known: Mapping[str, str]
+        self,
+        suite: Suite,
+        filtered: bool,
+        known: Mapping[str, str] | None = None,
+        keep: Callable[[Mapping[str, str]], None] = lambda _: None,
     ) -> None:
-        self.outcomes = dict(known)
+        self.outcomes = dict(known or {})
         self.requests = 0
         self._suite = suite
         self._filtered = filtered
+        self._keep = keep
 
-    def until(self, wanted: Mapping[str, str]) -> None:
-        """Run those whose outcome is not the wanted one."""
-        self._round(wanted, None)
-        for size in (10, *[1] * (AGAIN - 1)):
-            self._round(wanted, size)
+    def until_none(self, missing: Callable[[], Iterable[str]]) -> None:
+        """Run what is missing; after that again, in small processes."""
+        for size in (BATCH, 10, *[1] * (AGAIN - 1)):
+            names = sorted({outcomes.plain(name) for name in missing()})
+            if names:
+                print(f"{len(names)} tests, {size} a process:", flush=True)
+                self._round(names, size)
 
-    def _round(self, wanted: Mapping[str, str], size: int | None) -> None:
-        """Run once what is not as wanted, skips left alone.
-
-        :param size: tests in a process, for what is run again
-        """
-        names = [
-            name
-            for name in outcomes.differences(wanted, self.outcomes)
-            if self.outcomes.get(name) != "skip" or wanted[name] == "fail"
-        ]
-        if not names:
-            return
-        print(f"{len(names)} {'tests' if size is None else 'again'}", end=" ")
-        sizes = {} if size is None else {"size": size}
-        for found, requests in self._suite.run(names, self._filtered, **sizes):
+    def _round(self, names: Sequence[str], size: int) -> None:
+        for found, requests in self._suite.run(names, self._filtered, size):
             self.outcomes.update(found)
             self.requests += requests
-            print(f"[{outcomes.summary(found)}]", end=" ", flush=True)
-            self.found()
-        print(flush=True)
-
-    def found(self) -> None:
-        """Called after every batch."""
+            print(f"  {outcomes.summary(found)}", flush=True)
+            self._keep(self.outcomes)
 
 
 if __name__ == "__main__":

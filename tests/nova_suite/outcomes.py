@@ -47,6 +47,15 @@ def listed(stream: BinaryIO) -> list[str]:
     return sorted(found)
 
 
+def plain(name: str) -> str:
+    """Return a test's name without its scenario.
+
+    A list has the names only; one of them may run as several tests, such as
+    ``test_x(v2)`` and ``test_x(v2_1)``.
+    """
+    return name.partition("(")[0]
+
+
 def load(file: Path) -> dict[str, str]:
     """Return the outcomes of a recorded run."""
     lines = file.read_text().splitlines()
