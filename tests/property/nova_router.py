@@ -20,8 +20,6 @@ from typing import Any
 from unittest import mock
 from wsgiref.types import WSGIEnvironment
 
-import jsonschema
-
 from state_policy.engine.operations import OPERATIONS
 
 _MAJOR = int(importlib.metadata.version("nova").split(".")[0])
@@ -115,17 +113,12 @@ def _operation(
 def _reboot(body: Any) -> str | None:
     from nova.api.openstack.compute.schemas import servers
 
-    try:
-        jsonschema.validate(body, servers.reboot)
-    except jsonschema.ValidationError:
-        kind = None
-        if isinstance(body["reboot"], dict):
-            kind = body["reboot"].get("type")
-        # Refused for another part of the body; the type is still one.
-        enum = servers.reboot["properties"]["reboot"]["properties"]["type"]
-        if not isinstance(kind, str) or kind not in enum["enum"]:
-            return None
-    return f"reboot_{body['reboot']['type'].lower()}"
+    kinds = servers.reboot["properties"]["reboot"]["properties"]["type"]
+    argument = body["reboot"]
+    kind = argument.get("type") if isinstance(argument, dict) else None
+    if not isinstance(kind, str) or kind not in kinds["enum"]:
+        return None
+    return f"reboot_{kind.lower()}"
 
 
 @contextlib.contextmanager

@@ -19,6 +19,7 @@ from state_policy.engine.analysis.neighbours import label_of
 from state_policy.engine.analysis.outcome import Analysis
 from state_policy.engine.analysis.search import findings
 from state_policy.engine.evaluate import decide
+from state_policy.engine.expression import literals
 from state_policy.engine.facts import Age
 from state_policy.rules import load
 from tests.property import strategies
@@ -236,22 +237,43 @@ def test_ways_out_are_those_of_brute_force(folder, trees):
 
 @settings(max_examples=4, deadline=None)
 @given(strategies.rule_files(_FEW))
-def test_constant_rules_are_those_of_brute_force(folder, trees):
-    texts = texts_of(trees)
-    texts = {n: t.replace("role:", "@ and role:") for n, t in texts.items()}
-    texts = {n: t.replace("@ and role:admin", "!") for n, t in texts.items()}
-    texts = {n: t.replace("@ and role:Member", "@") for n, t in texts.items()}
-    brute = Brute(texts)
-    found = {
-        (item.rule, item.code)
-        for item in findings(rules_of(texts, folder))
-        if item.code in ("SP001", "SP002")
+def test_findings_are_those_of_brute_force(folder, trees):
+    """Never true, always true, twins, and waits for what is not refused."""
+    texts = {
+        name: text.replace("role:admin", "!").replace("role:Member", "@")
+        for name, text in texts_of(trees).items()
     }
-    said = {rule for rule, _ in found}
-    for name in texts:
-        values = {brute.holds(name, facts) for facts in every_cell()}
-        if values == {True, False}:
-            assert name not in said
-        elif name in said:
-            code = "SP002" if values == {True} else "SP001"
-            assert (name, code) in found
+    brute = Brute(texts)
+    seen = {name: set() for name in texts}
+    waits = twin = False
+    for facts in every_cell():
+        for name in texts:
+            seen[name].add(brute.holds(name, facts))
+        refused = not brute.holds("server:delete", facts)
+        waits |= refused and brute.holds("server:delete:wait", facts)
+        twin |= (
+            refused
+            and facts["server.vm_state"] in ("active", "stopped", "error")
+            and facts["server.task_state"] is None
+            and brute.holds("server:rebuild", facts)
+        )
+    rules = rules_of(texts, folder)
+    found = {(item.code, item.rule) for item in findings(rules)}
+    for name, values in seen.items():
+        used = not any(literals(rules.expressions[name]))
+        expected = {
+            (True, False): "SP002",
+            (False, True): "SP001",
+        }.get((values == {True}, values == {False}))
+        for code in ("SP001", "SP002"):
+            if used or ("SP003", name) in found:
+                # Nothing to be said of constants and of unused rules.
+                continue
+            assert ((code, name) in found) is (code == expected)
+    assert (("SP006", "server:delete") in found) is (
+        twin and "server:delete" in texts
+    )
+    wait = "server:delete:wait"
+    assert ((("SP009", wait)) in found) is (
+        True in seen.get(wait, ()) and not waits
+    )
