@@ -9,8 +9,6 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from cliff import command
-
 from state_policy.cmd import exits, output, rulefiles
 from state_policy.engine.analysis import acceptance
 from state_policy.engine.analysis.acceptance import Judged
@@ -31,7 +29,7 @@ _COLUMNS = (
 )
 
 
-class Check(command.Command):  # type: ignore[misc,unused-ignore]
+class Check(rulefiles.Command):  # type: ignore[misc,unused-ignore]
     """Check policy files.
 
     Exit codes: 0 nothing was found, 1 something was found, 2 wrong usage,

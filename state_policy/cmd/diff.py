@@ -6,8 +6,6 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from cliff import command
-
 from state_policy.cmd import exits, output, rulefiles
 from state_policy.engine.analysis.compare import Comparison, Difference, Part
 
@@ -21,7 +19,7 @@ _COLUMNS = (
 )
 
 
-class Diff(command.Command):  # type: ignore[misc,unused-ignore]
+class Diff(rulefiles.Command):  # type: ignore[misc,unused-ignore]
     """Compare two rule sets over the whole decision space.
 
     Exit codes: 0 they decide alike, 1 they differ, 2 wrong usage, 3 rules do

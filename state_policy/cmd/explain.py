@@ -59,6 +59,7 @@ class Explain(command.Command):  # type: ignore[misc,unused-ignore]
         parser.add_argument("operation", metavar="OPERATION")
         parser.add_argument(
             "--rules",
+            "--policy-file",
             action="append",
             metavar="FILE",
             help=f"{rulefiles.HELP}; may be given several times (default: "

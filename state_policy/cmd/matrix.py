@@ -7,8 +7,6 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from cliff import command
-
 from state_policy.cmd import exits, output, rulefiles
 from state_policy.cmd.casefile import values
 from state_policy.cmd.grid import page
@@ -40,7 +38,7 @@ _WIDTH = 4
 _SHORT = {"SHELVED_OFFLOADED": "OFFL"}
 
 
-class Matrix(command.Command):  # type: ignore[misc,unused-ignore]
+class Matrix(rulefiles.Command):  # type: ignore[misc,unused-ignore]
     """Show what is decided on every operation in every state.
 
     Facts that are not given are taken for ordinary; a star marks where

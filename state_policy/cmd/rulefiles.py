@@ -3,13 +3,17 @@
 
 from __future__ import annotations
 
+import argparse
 import difflib
 import os
 from collections.abc import Iterable, Iterator
 from importlib import metadata
 from pathlib import Path
 
+from cliff import command
+
 from state_policy.cmd import exits
+from state_policy.engine.analysis.diagram import TooIntricateError
 from state_policy.engine.ruleset import RuleSet
 from state_policy.rules import load, sources
 
@@ -26,6 +30,21 @@ HELP = (
     "policy file, directory of policy files, preset:NAME for a rule set that "
     "comes with state_policy, or defaults:RELEASE for a release's defaults"
 )
+
+
+class Command(command.Command):  # type: ignore[misc,unused-ignore]
+    """A command that analyses rules, and says where it cannot."""
+
+    def run(self, parsed_args: argparse.Namespace) -> int:
+        """Run, as cliff does.
+
+        :raises CommandError: where the rules are too intricate
+        """
+        try:
+            code: int = super().run(parsed_args)
+        except TooIntricateError as error:
+            raise exits.CommandError(str(error)) from error
+        return code
 
 
 def load_named(

@@ -11,15 +11,22 @@ from state_policy.engine.analysis import cells
 from state_policy.engine.analysis import diagram as dd
 from state_policy.engine.analysis.outcome import Analysis, Label, Outcomes
 from state_policy.engine.analysis.space import Space
+from state_policy.engine.expression import Constant
 from state_policy.engine.operations import CLASSES, OPERATIONS
 from state_policy.engine.ruleset import RuleSet
+
+#: Rules that no operation asks.
+SWEEP_RULES = ("quarantine:purge", "quarantine:release")
+NEVER = Constant(False)
+#: What a set decides: for a rule of the sweep ``yes`` or ``no``.
+Decided = Label | str
 
 
 @dataclass(frozen=True)
 class Difference:
     """Cells of one operation that two sets decide differently.
 
-    :ivar operation: name of the operation
+    :ivar operation: name of the operation, or of a rule that the sweep asks
     :ivar old: what the old set decides
     :ivar new: what the new set decides
     :ivar where: the cells
@@ -27,8 +34,8 @@ class Difference:
     """
 
     operation: str
-    old: Label
-    new: Label
+    old: Decided
+    new: Decided
     where: dd.Diagram
     axes: tuple[int, ...]
 
@@ -68,11 +75,40 @@ class Comparison:
     @cached_property
     def differences(self) -> tuple[Difference, ...]:
         """Return all differences, operation by operation."""
-        return tuple(
-            difference
-            for name, old in self.old.outcomes.items()
-            for difference in self._compare(name, old, self.new.outcomes[name])
+        return (
+            *(
+                difference
+                for name, old in self.old.outcomes.items()
+                for difference in self._compare(
+                    name, old, self.new.outcomes[name]
+                )
+            ),
+            *(
+                difference
+                for name in SWEEP_RULES
+                for difference in self._compare_sweep(name)
+            ),
         )
+
+    def _compare_sweep(self, name: str) -> Iterator[Difference]:
+        """Compare a rule that is asked about servers in quarantine."""
+        make = self.space.diagrams
+        old, new = self._sweep(name)
+        axes = dd.axes_of(old, new)
+        for before, after, where in (
+            ("no", "yes", make.without(new, old)),
+            ("yes", "no", make.without(old, new)),
+        ):
+            if where != 0:
+                yield Difference(name, before, after, where, axes)
+
+    def _sweep(self, name: str) -> tuple[dd.Diagram, dd.Diagram]:
+        """Return where a rule of the sweep is true in either set."""
+        old, new = (
+            side.project(side.rules.expressions.get(name, NEVER))[0]
+            for side in (self.old, self.new)
+        )
+        return old, new
 
     def _compare(
         self, name: str, old: Outcomes, new: Outcomes
@@ -93,6 +129,9 @@ class Comparison:
         return sum(
             self.space.cells({*old.axes, *self.new.outcomes[name].axes})
             for name, old in self.old.outcomes.items()
+        ) + sum(
+            self.space.cells(dd.axes_of(*self._sweep(name)))
+            for name in SWEEP_RULES
         )
 
     def count(self, difference: Difference) -> int:
@@ -129,7 +168,9 @@ class Comparison:
         Operations that differ alike are in one line: ``delete in building/*
         with state_age <60m: allow -> deny 403 for member``.
         """
-        alike: dict[tuple[Label, Label, dd.Diagram], list[Difference]] = {}
+        alike: dict[
+            tuple[Label | str, Label | str, dd.Diagram], list[Difference]
+        ] = {}
         for found in self.differences:
             alike.setdefault((found.old, found.new, found.where), []).append(
                 found

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from state_policy.engine.analysis import diagram as dd
+from state_policy.engine.analysis.compare import SWEEP_RULES
 from state_policy.engine.analysis.context import Context
 from state_policy.engine.analysis.finding import Finding
 from state_policy.engine.analysis.outcome import Outcomes
@@ -18,9 +19,6 @@ from state_policy.engine.expression import (
     Reference,
     literals,
 )
-
-#: Rules that nobody calls through an operation.
-_ASKED_BY_SWEEP = ("quarantine:purge", "quarantine:release")
 
 
 def dead(context: Context) -> Iterator[Finding]:
@@ -48,7 +46,7 @@ def _used(context: Context) -> frozenset[str]:
         for rule in operation.all
         for name in rule.names
     }
-    for asked in _ASKED_BY_SWEEP:
+    for asked in SWEEP_RULES:
         if asked in rules.rules:
             found.update(rules.rules[asked].names)
     return frozenset(found)

@@ -26,6 +26,22 @@ ROW = (1 << WIDTH) - 1
 COLUMN = sum(1 << (WIDTH * row) for row in range(len(VM_STATES)))
 
 
+#: So many nodes are made for one space; a set of rules that people write
+#: needs some thousands.
+LIMIT = 500_000
+
+
+class TooIntricateError(Exception):
+    """Rules whose diagrams would fill the memory; there is no answer."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the rules are too intricate to be analysed exactly: they need "
+            f"more than {LIMIT:,} nodes; look for rules that combine dozens "
+            "of facts"
+        )
+
+
 class Node:
     """An inner node.
 
@@ -78,6 +94,8 @@ class Diagrams:
             return first
         found = self._nodes.get(key)
         if found is None:
+            if len(self._nodes) >= LIMIT:
+                raise TooIntricateError
             found = self._nodes[key] = Node(*key)
         return found
 

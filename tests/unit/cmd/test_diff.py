@@ -5,6 +5,7 @@ import json
 
 import pytest
 
+from state_policy.engine.analysis import diagram
 from state_policy.engine.evaluate import decide
 from state_policy.engine.facts import Age
 from state_policy.engine.ports.reading import Caller
@@ -37,7 +38,7 @@ def test_a_difference_in_words(files, run):
 def test_no_difference(files, run):
     code, (line,), _ = run("diff", files[0], files[0])
     assert code == 0
-    assert line == f"no difference in {82 * 516:,} cells"
+    assert line == f"no difference in {(82 + 2) * 516:,} cells"
 
 
 def test_full_cells(files, run_json):
@@ -59,6 +60,24 @@ def test_few_lines(files, run):
     assert len(lines) <= 3
     file_lines = run("diff", *files, "-f", "csv")[1]
     assert file_lines[0] == "operation,old,new,caller,where,cells"
+
+
+def test_the_rules_of_the_sweep_are_compared_too(file, run):
+    old = file('"quarantine:purge": "quarantine.age:>=14d"', "o.yaml")
+    new = file('"quarantine:purge": "quarantine.age:>=7d"', "n.yaml")
+    code, lines, _ = run("diff", old, new)
+    assert code == 1
+    assert lines[0] == (
+        "quarantine:purge in */* with quarantine.age >=7d and <14d: no -> yes"
+    )
+
+
+def test_rules_that_are_too_intricate_are_said_to_be(files, run, monkeypatch):
+    monkeypatch.setattr(diagram, "LIMIT", 1)
+    for arguments in (("diff", *files), ("check", files[1])):
+        code, lines, err = run(*arguments)
+        assert (code, lines) == (1, [])
+        assert "too intricate" in err
 
 
 def test_usage(files, run):

@@ -4,6 +4,7 @@
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import yaml
@@ -77,7 +78,10 @@ def test_ci_of_the_example_repository_is_green(run, tmp_path, monkeypatch):
 
 def test_the_command_is_installed():
     done = subprocess.run(
-        ["state-policy", "test", str(REPOSITORY / "tests")],
+        [
+            str(Path(sys.executable).with_name("state-policy")),
+            *("test", str(REPOSITORY / "tests")),
+        ],
         capture_output=True,
         text=True,
         check=False,
