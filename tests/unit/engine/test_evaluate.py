@@ -205,6 +205,31 @@ def test_undecided_never_acts(design):
     assert (found.verdict, found.undecided) == (Verdict.ALLOW, False)
 
 
+@pytest.mark.parametrize(
+    ("suffix", "refused"),
+    [
+        ("wait", True),
+        ("brake", False),
+        ("quarantine", False),
+        ("escalate", False),
+        ("evidence", False),
+    ],
+)
+def test_no_suffix_acts_undecided(tmp_path, suffix, refused):
+    path = tmp_path / "rules.yaml"
+    path.write_text(
+        f'"server:delete": "server.host_up:true"\n'
+        f'"server:delete:{suffix}": "server.locked:false"'
+    )
+    rules = load([path])
+    facts = {"server.host_up": not refused}
+    found = decide(rules, "delete", facts)
+    assert found.verdict is (Verdict.DENY if refused else Verdict.ALLOW)
+    assert not found.evidence
+    found = decide(rules, "delete", {**facts, "server.locked": False})
+    assert found.verdict.value == suffix or found.evidence
+
+
 def test_identity(design):
     found = decide(design, "stop", FACTS, id="d1")
     assert (found.id, found.revision) == ("d1", design.revision)
