@@ -91,6 +91,7 @@ The token is the caller: owner, operator, foreigner, inspector (a member of
 the quarantine project). To paste:
 
   curl -s -H 'X-Auth-Token: owner' {url}/servers
+  curl -s -H 'X-Auth-Token: owner' {url}/servers/{stuck}/allowed-actions
   curl -s -i -X DELETE -H 'X-Auth-Token: owner' {url}/servers/{stuck}
   curl -s -H 'X-Auth-Token: owner' {url}/servers
   curl -s -i -H 'X-Auth-Token: owner' {url}/servers/{stuck}
