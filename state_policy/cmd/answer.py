@@ -52,9 +52,13 @@ def message(decision: Decision, facts: Facts) -> str | None:
     """Return the sentence that a client is told, or None."""
     if decision.verdict not in _OURS:
         return None
+    return sentence.tell(decision, SERVER, _circumstances(facts), ())
+
+
+def _circumstances(facts: Facts) -> Circumstances:
+    """Return what facts tell of that which a driver would look up."""
     age = facts.get("server.state_age")
-    since = age.seconds if isinstance(age, Age) else None
-    return sentence.tell(decision, SERVER, Circumstances(since=since), ())
+    return Circumstances(since=age.seconds if isinstance(age, Age) else None)
 
 
 def plain(value: Any) -> Any:
@@ -98,7 +102,7 @@ def http(decision: Decision, facts: Facts) -> dict[str, Any]:
     if told is not None:
         if decision.retry_after is not None:
             headers["Retry-After"] = str(decision.retry_after)
-        details = sentence.details(decision, Circumstances(), ())
+        details = sentence.details(decision, _circumstances(facts), ())
         body = {
             _FAULTS[code]: {
                 "code": code,

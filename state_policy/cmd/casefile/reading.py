@@ -232,6 +232,9 @@ def _expect(item: _Mapping) -> dict[str, Any]:
         raise _FaultError(item.line, "`expect` is missing")
     expect = _sub(item, "expect")
     _known(expect, tuple(_EXPECT), item)
+    for key in ("code", "retry_after"):
+        if expect.get(key) == values.NONE:
+            expect[key] = None
     if not expect:
         raise _FaultError(item.lines["expect"], "`expect` expects nothing")
     for key in expect:

@@ -83,6 +83,17 @@ def test_every_expectation_can_fail(suite, run, old, new, said):
     assert said in lines[0]
 
 
+@pytest.mark.parametrize("written", ["none", "null"])
+def test_that_there_is_none_can_be_expected(suite, run, written):
+    text = CASES.replace("code: 204", f"retry_after: {written}")
+    assert text != CASES
+    assert run("test", suite(text))[0] == 0
+    text = CASES.replace("code: 409", f"code: {written}")
+    code, lines, _ = run("test", suite(text))
+    assert code == 1
+    assert lines[0].endswith("expected code none, got 409")
+
+
 def test_rules_that_do_not_load(suite, run):
     code, lines, err = run("test", suite(rules='"server:delete": "x"'))
     assert code == 3
