@@ -110,7 +110,7 @@ test-nova-suite: $(RUN)
 	$(PY) -m tests.nova_suite
 
 bench: $(RUN)
-	$(PY) -m benchmarks
+	$(PY) -m benchmarks.analysis
 
 clean:
 	rm -rf $(VENV) doc/build build dist *.egg-info .pytest_cache .mypy_cache \
