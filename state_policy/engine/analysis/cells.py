@@ -20,6 +20,7 @@ from state_policy.engine.states import GROUPS, VM_STATES
 
 #: Names given to what a rule only compares with a value of the server's.
 _SERVER_PROJECT, _SERVER_USER = "server-project", "server-user"
+_WITHOUT = re.compile("without ").match
 _TARGET = re.compile(r"%\((?:target\.)?(\w+)\)s")
 
 
@@ -93,6 +94,21 @@ def words(
             continue
         found.append(_fact(axis, [axis.regions[i].label for i in allowed]))
     return found
+
+
+def qualified(text: str, found: Sequence[str]) -> str:
+    """Return states with facts behind them: ``active/* with tag:a``.
+
+    :param found: as ``words`` gives them
+    """
+    absent = [w.removeprefix("without ") for w in found if _WITHOUT(w)]
+    there = [word for word in found if not _WITHOUT(word)]
+    if there:
+        text += f" with {', '.join(there)}"
+    if absent:
+        text += " and" if there else ""
+        text += f" without {' or '.join(absent)}"
+    return text
 
 
 def caller_words(space: Space, regions: Mapping[int, Sequence[int]]) -> str:

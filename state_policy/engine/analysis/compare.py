@@ -146,9 +146,7 @@ class Comparison:
             for allowed in regions.values():
                 size *= len(allowed)
             words = cells.words(self.space, regions, caller=False)
-            text = cells.states(bits)
-            if words:
-                text += " with " + ", ".join(words)
+            text = cells.qualified(cells.states(bits), words)
             yield Part(
                 facts={
                     str(self.space.axes[axis]): [

@@ -49,7 +49,7 @@ class Context:
         found = cells.words(
             self.space, {axis: some[:1] for axis, some in regions.items()}
         )
-        return f"{text} with {', '.join(found)}" if found else text
+        return cells.qualified(text, found)
 
 
 def listed(items: Sequence[str]) -> str:

@@ -68,8 +68,9 @@ def _where(context: Context, stuck: dd.Diagram) -> str:
     text = cells.states(bits)
     if len(text) > 120:
         text = context.example(stuck)
-    elif regions:
-        text += " with " + ", ".join(cells.words(context.space, regions))
+    else:
+        words = cells.words(context.space, regions)
+        text = cells.qualified(text, words)
     return text
 
 

@@ -83,3 +83,14 @@ def test_parts_have_all_cells(compared):
         parts = list(found.parts(item))
         assert sum(part.cells for part in parts) == found.count(item)
         assert all(part.states for part in parts)
+
+
+def test_what_is_not_there_is_said_apart(compared):
+    found = compared(
+        '"server:stop": "server.tag:a or server.tag:b or server.locked:true"',
+        "{}",
+    )
+    assert list(found.lines()) == [
+        "stop in */* with locked false and without tag:a or tag:b: "
+        "deny 409 -> allow"
+    ]
