@@ -71,10 +71,32 @@ def conceal(
     """Move a server out of sight, or say why not.
 
     Whoever loses a race against another request for the same gets the same
-    answer as the winner.
+    answer as the winner, whatever the loser stumbled over meanwhile: the
+    winner may have taken the last room.
 
     :raises Exception: what the stores raise, only before anything was done
     """
+    try:
+        answer = _try(mover, policy, server_id, wish)
+    except Exception:
+        if _lost(mover, server_id):
+            return Answer(Result.MOVED)
+        raise
+    if answer.result is not Result.MOVED and _lost(mover, server_id):
+        return Answer(Result.MOVED)
+    return answer
+
+
+def _lost(mover: Mover, server_id: str) -> bool:
+    """Return whether somebody else has concealed a server."""
+    try:
+        server = mover.look(server_id)
+    except MovingError:
+        return False
+    return server is not None and is_concealed(server)
+
+
+def _try(mover: Mover, policy: Policy, server_id: str, wish: Wish) -> Answer:
     try:
         server = mover.look(server_id)
     except MovingError as e:
@@ -111,18 +133,22 @@ def _conceal(
     try:
         won = mover.conceal_row(server, text, wish.action_id)
     except Exception:
-        # Whether a transaction whose end was not seen has taken effect is
-        # seen in the row.
         LOG.warning("concealing %s failed", server.id, exc_info=True)
-        won = False
+        won = _took_effect(mover, server.id, text)
     if not won:
-        again = mover.look(server.id)
-        if again is None or not is_concealed(again):
-            return Answer(Result.EXCLUDED, "its state has changed")
-        return Answer(Result.MOVED)
+        return Answer(Result.EXCLUDED, "its state has changed")
     LOG.info("server %s is concealed", server.id)
     finish.follow_up(mover, policy, record)
     return Answer(Result.MOVED)
+
+
+def _took_effect(mover: Mover, server_id: str, text: str) -> bool:
+    """Return whether a transaction whose end was not seen did its work."""
+    try:
+        server = mover.look(server_id)
+    except MovingError:
+        return False
+    return server is not None and server.hidden and server.record == text
 
 
 def is_concealed(server: Server) -> bool:

@@ -74,6 +74,7 @@ class Memory:
     pending: tuple[PendingDelete, ...] = ()
     unseen: tuple[str, ...] = ()
     full: frozenset[str] = frozenset()
+    wrong: str | None = None
     moved: int = 0
     late: bool = False
     time: datetime = START
@@ -169,6 +170,9 @@ class Memory:
 
     def consumer(self, server_id: str) -> Owner | None:
         return self.consumers.get(server_id)
+
+    def group_broken(self, server_id: str, group: str) -> str | None:
+        return self.wrong
 
     def caller_for(self, owner: Owner, request_id: str) -> Caller:
         return Caller(

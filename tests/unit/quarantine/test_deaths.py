@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from state_policy.engine.ports.moving import Port
+from state_policy.engine.ports.moving import Owner, Port
 from state_policy.quarantine import operator
 from state_policy.quarantine.conceal import Result, Wish, conceal
 from state_policy.quarantine.record import Kind, load
@@ -203,3 +203,47 @@ def test_losers_answer_like_the_winner() -> None:
         conceal(memory, POLICY, "s", WISH).result for _ in range(3)
     ] == 3 * [Result.MOVED]
     assert kinds(memory) == [Kind.CONCEAL]
+
+
+def test_a_loser_that_stumbles_answers_like_the_winner() -> None:
+    """The winner takes the last room while the loser looks for it."""
+    memory = world()
+    room = memory.no_headroom
+
+    def taken(server_id: str, target: Owner) -> str | None:
+        memory.no_headroom = room  # type: ignore[method-assign]
+        concealed(memory)
+        return "full"
+
+    memory.no_headroom = taken  # type: ignore[method-assign]
+    assert conceal(memory, POLICY, "s", WISH).result is Result.MOVED
+    assert kinds(memory) == [Kind.CONCEAL]
+
+
+def test_a_loser_that_fails_answers_like_the_winner() -> None:
+    memory = world()
+    room = memory.no_headroom
+
+    def fail(server_id: str, target: Owner) -> str | None:
+        memory.no_headroom = room  # type: ignore[method-assign]
+        concealed(memory)
+        raise StoreError("no answer in time")
+
+    memory.no_headroom = fail  # type: ignore[method-assign]
+    assert conceal(memory, POLICY, "s", WISH).result is Result.MOVED
+    assert kinds(memory) == [Kind.CONCEAL]
+
+
+def test_a_transaction_whose_end_was_not_seen() -> None:
+    """The connection broke after the commit: the move goes on."""
+    memory = world()
+    conceal_row = memory.conceal_row
+
+    def break_after(*args: Any) -> bool:
+        conceal_row(*args)
+        raise StoreError("the connection broke")
+
+    memory.conceal_row = break_after  # type: ignore[method-assign]
+    assert conceal(memory, POLICY, "s", WISH).result is Result.MOVED
+    assert memory.mapping["s"] == KEEPER
+    assert memory.ports["s"] == frozenset()

@@ -17,14 +17,20 @@ from typing import Any
 
 import sqlalchemy as sa
 from nova import config, context, objects
+from nova.db import migration
 from nova.db.api import api as api_db
 from nova.db.api import models as api_models
-from nova.db.main import api as main_db
 from nova.db.main import models as main_models
 from oslo_utils import uuidutils
 
 from state_policy.drivers.nova.cells import Cells
-from state_policy.drivers.nova.moving import Mover, contexts, registry, rows
+from state_policy.drivers.nova.moving import (
+    Mover,
+    _mover,
+    contexts,
+    registry,
+    rows,
+)
 from state_policy.engine.ports.moving import Owner
 from state_policy.quarantine import record
 
@@ -46,32 +52,34 @@ def configure(directory: Path, urls: dict[str, str]) -> None:
         "[quota]\ninstances = -1\ncores = -1\nram = -1\n"
         f"[oslo_concurrency]\nlock_path = {directory}\n"
         f"[api_database]\nconnection = {urls['api']}\n"
+        "sqlite_synchronous = false\n"
         f"[database]\nconnection = {urls['cell1']}\n"
+        "sqlite_synchronous = false\n"
     )
+    _mover.COUNTING = PATIENCE
     config.parse_args(["nova", "--config-file", str(file)], prog="nova")
     objects.register_all()
 
 
 def create(urls: dict[str, str]) -> None:
-    """Make the tables and map the cells."""
-    api_models.BASE.metadata.create_all(api_db.get_engine())
-    for name in ("cell0", "cell1"):
-        manager = main_db.create_context_manager(urls[name])
-        engine = manager.writer.get_engine()
-        main_models.BASE.metadata.create_all(engine)
+    """Make the tables as Nova's own migrations do, and map the cells."""
+    migration.db_sync(database="api")
     admin = context.get_admin_context()
     for name, uuid in (
         ("cell0", objects.CellMapping.CELL0_UUID),
         ("cell1", uuidutils.generate_uuid()),
     ):
-        objects.CellMapping(
+        cell = objects.CellMapping(
             admin,
             uuid=uuid,
             name=name,
             database_connection=urls[name],
             transport_url="fake:/" if name == "cell1" else "none:///",
             disabled=False,
-        ).create()
+        )
+        cell.create()
+        with context.target_cell(admin, cell) as target:
+            migration.db_sync(database="main", context=target)
 
 
 def _flavor(admin: Any) -> Any:

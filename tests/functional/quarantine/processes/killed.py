@@ -155,12 +155,12 @@ class Play:
         return found
 
     def after(self, server: str) -> dict[str, Any]:
-        """Look at a server, sweep three times, look again."""
+        """Look at a server, sweep twice, look again."""
 
         def work() -> dict[str, Any]:
             mover = cloud.CloudMover(self._directory)
             died = cloud.state(self._directory, server)
-            sweeps = [do_sweep(mover, server) for _ in range(3)]
+            sweeps = [do_sweep(mover, server) for _ in range(2)]
             swept = cloud.state(self._directory, server)
             return {"died": died, "sweeps": sweeps, "state": swept}
 
@@ -202,7 +202,6 @@ ACTS: dict[str, tuple[tuple[Act, ...], Act]] = {
     "conceal": ((), do_conceal),
     "settle": ((do_conceal,), do_sweep),
     "release": ((do_conceal, do_sweep), do_release),
-    "release concealed": ((do_conceal,), do_release),
     "purge": ((do_conceal, do_sweep), do_purge),
 }
 

@@ -9,8 +9,11 @@ import subprocess
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
-PACKAGES = ("mariadb-server-core", "mariadb-client-core")
+import pymysql
+
+PACKAGES = ("mariadb-server-core",)
 
 #: Seconds that a busy machine needs to start it.
 PATIENCE = 120
@@ -79,14 +82,10 @@ class MariaDB:
 
     def urls(self, *names: str) -> list[str]:
         """Make databases and return their URLs."""
-        for name in names:
-            self._run(
-                "mariadb",
-                "--no-defaults",
-                f"--socket={self.socket}",
-                "--user=root",
-                f"--execute=CREATE DATABASE {name} CHARACTER SET utf8",
-            )
+        connection = self._connect()
+        with connection, connection.cursor() as cursor:
+            for name in names:
+                cursor.execute(f"CREATE DATABASE {name} CHARACTER SET utf8")
         return [
             f"mysql+pymysql://root@localhost/{name}?charset=utf8"
             f"&unix_socket={self.socket}"
@@ -111,6 +110,9 @@ class MariaDB:
             timeout=PATIENCE,
         )
 
+    def _connect(self) -> pymysql.Connection[Any]:
+        return pymysql.connect(unix_socket=str(self.socket), user="root")
+
     def _wait(self) -> None:
         until = time.monotonic() + PATIENCE
         while time.monotonic() < until:
@@ -118,16 +120,10 @@ class MariaDB:
                 log = (self.directory / "log").read_text()
                 raise RuntimeError(f"mariadbd ended: {log[-500:]}")
             try:
-                self._run(
-                    "mariadb-admin",
-                    "--no-defaults",
-                    f"--socket={self.socket}",
-                    "--user=root",
-                    "ping",
-                )
-            except subprocess.CalledProcessError:
-                time.sleep(0.5)
+                self._connect().close()
+            except pymysql.err.OperationalError:
+                time.sleep(0.2)
             else:
                 return
-        self._server.kill()
+        self.stop()
         raise RuntimeError("mariadbd did not start in time")
