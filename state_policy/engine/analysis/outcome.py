@@ -194,8 +194,12 @@ class Analysis:
         } - {VM_STATE, TASK_STATE}
         found = open_
         for fact in sorted(varied - {VM_STATE, TASK_STATE}):
+            axes = self.space.of(fact)
+            if any(self.space.axes[axis].part for axis in axes):
+                found = vary_set(self.space, found, axes)
+                continue
             free = not _RESTARTS.get(fact, frozenset()).isdisjoint(varied)
-            found = vary(self.space, found, self.space.of(fact), free)
+            found = vary(self.space, found, axes, free)
         make = self.space.diagrams
         if VM_STATE in states:
             found = make.over_states(
@@ -228,6 +232,23 @@ def vary(
             cells, index, [_later(values, i, ends) for i in range(len(values))]
         )
     return cells
+
+
+def vary_set(
+    space: Space, cells: dd.Diagram, axes: tuple[int, ...]
+) -> dd.Diagram:
+    """Return from where a set comes to the cells by having one name or none.
+
+    As lifting tries it: sets of several names are not tried.
+    """
+    make = space.diagrams
+    reached = cells
+    for only in (None, *axes):
+        chosen = cells
+        for axis in axes:
+            chosen = make.choose(chosen, axis, int(axis == only))
+        reached = make.either(reached, chosen)
+    return reached
 
 
 def _later(values: list[object], at: int, ends: bool) -> list[int]:

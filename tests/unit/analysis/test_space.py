@@ -7,6 +7,7 @@ from state_policy.engine.analysis import cells
 from state_policy.engine.analysis import diagram as dd
 from state_policy.engine.analysis.outcome import Analysis
 from state_policy.engine.analysis.space import Space
+from state_policy.engine.evaluate import decide
 from state_policy.engine.expression import Condition
 from state_policy.engine.literal import Change, Literal
 from state_policy.engine.ruleset import RuleSet
@@ -130,6 +131,27 @@ def test_a_condition_that_cannot_judge_is_undecided():
     assert outcomes.passed == outcomes.refused == 0
     (label,) = outcomes.labels
     assert label.verdict == "allow"
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("server.running:create and not server.running:delete", 409),
+        ("server.running:none", 409),
+        # Nothing tries two actions at once.
+        ("server.running:create and server.running:delete", 403),
+        ("server.tag:a", 403),
+        ("not server.tag:a", 403),
+    ],
+)
+def test_a_set_comes_to_have_one_name(rules, text, code):
+    made = rules(f'"server:stop": "{text}"')
+    seen = frozenset({"stop"})
+    tags = frozenset({"b"} if text == "server.tag:a" else {"a"})
+    facts = {"server.running": seen, "server.tag": tags, "caller": {}}
+    assert decide(made, "stop", facts).code == code
+    labels = Analysis(made).outcomes["stop"].labels
+    assert {label.code for label in labels} == {None, code}
 
 
 @pytest.mark.parametrize(
