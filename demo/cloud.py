@@ -44,3 +44,4 @@ def running() -> Iterator[Cloud]:
         yield cloud
     finally:
         cloud.doCleanups()
+        logging.disable(logging.NOTSET)
