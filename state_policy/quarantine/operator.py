@@ -94,11 +94,10 @@ def release_one(
     :raises RefusedError: where it is not in quarantine
     """
     one, record = _movable(mover, policy, server_id)
+    why = "it was asked for" + release.caveat(mover, record)
     if not dry_run:
         release.release(mover, one.server, record)
-    return Done(
-        one.server.id, "release", "it was asked for", acted=not dry_run
-    )
+    return Done(one.server.id, "release", why, acted=not dry_run)
 
 
 def purge_one(

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 
-from state_policy.engine.ports.moving import Mover, Server
+from state_policy.engine.ports.moving import Looking, Mover, Server
 from state_policy.quarantine import finish
 from state_policy.quarantine.record import Kind, Record, dump
 
@@ -35,6 +35,27 @@ def finish_release(mover: Mover, record: Record) -> None:
     mover.return_row(record.server_id, record.owner, record.locked_by)
     finish.tell(mover, "release", record)
     LOG.info("server %s is its owner's again", record.server_id)
+
+
+def caveat(mover: Looking, record: Record) -> str:
+    """Return what is to be said of a release beside why; often nothing.
+
+    The server becomes a member of its group again whatever that means for
+    the others: what it was is its owner's to change.
+    """
+    if record.group is None:
+        return ""
+    try:
+        wrong = mover.group_broken(record.server_id, record.group)
+    except Exception:
+        LOG.warning(
+            "the group of %s cannot be read", record.server_id, exc_info=True
+        )
+        wrong = "its server group could not be read"
+    if wrong is None:
+        return ""
+    LOG.warning("server %s is released, but %s", record.server_id, wrong)
+    return f", but {wrong}"
 
 
 def give_back_deleted(mover: Mover, server: Server, record: Record) -> None:

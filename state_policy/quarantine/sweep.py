@@ -198,9 +198,12 @@ class Sweep:
         if act is None:
             return []
         acting = enforced and not self._dry_run
+        why = found.why
+        if found.step is Step.RELEASE:
+            why += release.caveat(self._mover, record)
         if acting:
             act(server, record)
-        return [Done(server.id, str(found.step), found.why, acted=acting)]
+        return [Done(server.id, str(found.step), why, acted=acting)]
 
     def _settle(self, server: Server, record: Record) -> None:
         record = record.next(

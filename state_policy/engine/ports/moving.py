@@ -89,7 +89,7 @@ class Listing:
     """The servers that are in quarantine, or half way in or out.
 
     :ivar ids: of the servers
-    :ivar unseen: names of the cells that did not answer
+    :ivar unseen: what did not answer, in words (``cell two``)
     """
 
     ids: tuple[str, ...]
@@ -167,6 +167,12 @@ class Looking(Protocol):
 
     def consumer(self, server_id: str) -> Owner | None:
         """Return who is charged for its resources; None where nobody is."""
+
+    def group_broken(self, server_id: str, group: str) -> str | None:
+        """Return what is wrong with its being a member of a group again.
+
+        :returns: in words, the server being `it`; None where nothing is
+        """
 
     def caller_for(self, owner: Owner, request_id: str) -> Caller:
         """Return a caller with the rights of a plain member, no more."""

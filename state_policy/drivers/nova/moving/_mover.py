@@ -19,6 +19,7 @@ from state_policy.drivers.nova.cells import Cells
 from state_policy.drivers.nova.moving import (
     contexts,
     finding,
+    groups,
     headroom,
     registry,
     rows,
@@ -122,6 +123,10 @@ class Mover:
     def group_of(self, server_id: str) -> str | None:
         """Return the id of the server group it is a member of."""
         return registry.group_of(server_id)
+
+    def group_broken(self, server_id: str, group: str) -> str | None:
+        """Return what is wrong with its being a member of a group again."""
+        return groups.broken(self._cells, server_id, group)
 
     def caller_for(self, owner: Owner, request_id: str) -> Caller:
         """Return a caller with the rights of a plain member."""
