@@ -205,3 +205,30 @@ def test_the_command_follows_the_mode(
     )
     assert mover.row["settled"].deleted
     assert mover.row["deleting"].hidden
+
+
+@pytest.mark.parametrize(("hanging", "left"), [(0, []), (1, [0])])
+def test_the_command_waits_for_nothing_that_hangs(
+    monkeypatch: pytest.MonkeyPatch,
+    mover: Memory,
+    reader: Driver,
+    policy_file: Path,
+    hanging: int,
+    left: list[int],
+) -> None:
+    settings = conf.Settings(
+        policy_file=policy_file,
+        policy_dirs=(),
+        quarantine=conf.QuarantineSettings(
+            enabled=True, projects=(KEEPER.project_id,), user=KEEPER.user_id
+        ),
+    )
+    gone: list[int] = []
+    monkeypatch.setattr(reader, "hanging", lambda: hanging)
+    monkeypatch.setattr(deploy, "build_settings", lambda _: settings)
+    monkeypatch.setattr(deploy, "build_driver", lambda _: reader)
+    monkeypatch.setattr(app, "_leave", gone.append)
+    monkeypatch.setattr("sys.argv", ["state-policy", "quarantine", "list"])
+    with mock.patch("state_policy.drivers.nova.process.start"):
+        assert app.main() == 0
+    assert gone == left

@@ -217,15 +217,18 @@ class Mover:
     ) -> None:
         """Hand external events to the host of a server."""
         context = contexts.admin("no")
-        with contexts.cell_of(server_id, context) as cell:
-            instance = objects.Instance.get_by_uuid(
+        instance = self._cells.call(
+            contexts.cell_mapping_of(server_id),
+            lambda cell: objects.Instance.get_by_uuid(
                 cell, server_id, expected_attrs=["migration_context"]
-            )
-            if not instance.host:
-                raise MovingError(f"server {server_id} has no host")
-            self.compute.external_instance_event(
-                context, [instance], [_event(server_id, e) for e in events]
-            )
+            ),
+            context,
+        )
+        if not instance.host:
+            raise MovingError(f"server {server_id} has no host")
+        self.compute.external_instance_event(
+            context, [instance], [_event(server_id, e) for e in events]
+        )
 
     def notify(self, event: str, payload: Mapping[str, Any]) -> None:
         """Send a notification; never raises."""

@@ -61,6 +61,17 @@ def mapping_of(server_id: str) -> Any | None:
     return found if found.cell_mapping is not None else None
 
 
+def cell_mapping_of(server_id: str) -> Any:
+    """Return the mapping of the cell that a server is in.
+
+    :raises MovingError: where it is in no cell
+    """
+    mapping = mapping_of(server_id)
+    if mapping is None:
+        raise MovingError(f"server {server_id} is in no cell")
+    return mapping.cell_mapping
+
+
 @contextmanager
 def cell_of(server_id: str, context: Any = None) -> Iterator[Any]:
     """Target the cell of a server.
@@ -68,10 +79,6 @@ def cell_of(server_id: str, context: Any = None) -> Iterator[Any]:
     :param context: whose; an administrator's by default
     :raises MovingError: where the server is in no cell
     """
-    mapping = mapping_of(server_id)
-    if mapping is None:
-        raise MovingError(f"server {server_id} is in no cell")
-    with nova_context.target_cell(
-        context or admin(), mapping.cell_mapping
-    ) as cell:
+    mapping = cell_mapping_of(server_id)
+    with nova_context.target_cell(context or admin(), mapping) as cell:
         yield cell

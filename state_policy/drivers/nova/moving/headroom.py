@@ -21,7 +21,7 @@ from nova.limit import utils as limit_utils
 
 from state_policy.drivers.nova.cells import Cells
 from state_policy.drivers.nova.moving import contexts
-from state_policy.engine.ports.moving import MovingError, Owner
+from state_policy.engine.ports.moving import Owner
 
 
 def lacking(cells: Cells, server_id: str, target: Owner) -> str | None:
@@ -57,11 +57,8 @@ def _named(overs: Any) -> str:
 
 
 def _flavor(cells: Cells, server_id: str) -> Any:
-    mapping = contexts.mapping_of(server_id)
-    if mapping is None:
-        raise MovingError(f"server {server_id} is in no cell")
     return cells.call(
-        mapping.cell_mapping,
+        contexts.cell_mapping_of(server_id),
         lambda cell: (
             objects.Instance.get_by_uuid(
                 cell, server_id, expected_attrs=["flavor"]
