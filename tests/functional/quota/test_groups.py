@@ -78,8 +78,7 @@ class TestAntiAffinity(GroupCase):
             why,
         )
         self.assertEqual({first, second, third}, self.members(group))
-        # What that means: nothing but no place for one more, until a host
-        # has none of them.
+        # What that means: no place for one more, and nothing else.
         fourth = self.boot_in(group, "ERROR")
         fault = self.ask("GET", f"/servers/{fourth}").json["server"]["fault"]
         self.assertIn("No valid host", fault["message"])
@@ -87,6 +86,14 @@ class TestAntiAffinity(GroupCase):
             self.assertEqual(202, self.act(first, action).status)
             self.wait_task(first, None)
         self.assertEqual("active", surgery.row(first)["vm_state"])
+        # A migration mends it.
+        self._start_compute("three", cell_name="cell1")
+        answer = self.act(first, "migrate", who=base.OPERATOR)
+        self.assertEqual(202, answer.status)
+        self.wait_for(
+            lambda: surgery.row(first)["vm_state"] == "resized", "resized"
+        )
+        self.assertEqual("three", self.host(first))
 
     def test_more_than_one_on_a_host(self) -> None:
         group = self.group("anti-affinity", max_server_per_host=2)
