@@ -79,7 +79,18 @@ class AnswersTestCase(ReadingTestCase):
 
 
 class TestRefusals(AnswersTestCase):
-    def test_absent_server(self) -> None:
+    def test_refusals(self) -> None:
+        """One Nova for all."""
+        for check in (
+            self.absent_server,
+            self.conflict,
+            self.forbidden,
+            self.details_and_retry_after,
+            self.brake_and_unavailable,
+        ):
+            check()
+
+    def absent_server(self) -> None:
         absent = str(uuid.uuid4())
         for (prefix, version), path in itertools.product(
             WAYS, ("", "/os-instance-actions", "/os-interface")
@@ -92,7 +103,7 @@ class TestRefusals(AnswersTestCase):
                 **version,
             )
 
-    def test_conflict(self) -> None:
+    def conflict(self) -> None:
         server = self.boot()
         text = (
             f"Cannot 'start' instance {server} while it is in vm_state active"
@@ -107,7 +118,7 @@ class TestRefusals(AnswersTestCase):
                 **version,
             )
 
-    def test_forbidden(self) -> None:
+    def forbidden(self) -> None:
         server = self.boot()
         text = (
             "Policy doesn't allow os_compute_api:servers:delete to be "
@@ -123,7 +134,7 @@ class TestRefusals(AnswersTestCase):
                 **version,
             )
 
-    def test_details_and_retry_after(self) -> None:
+    def details_and_retry_after(self) -> None:
         def instead(environ: Any) -> Any:
             return self.driver.answers.fault(
                 environ,
@@ -151,7 +162,7 @@ class TestRefusals(AnswersTestCase):
             }
         }
 
-    def test_brake_and_unavailable(self) -> None:
+    def brake_and_unavailable(self) -> None:
         for code, key, more in (
             (429, "overLimit", {"retryAfter": "7"}),
             (503, "serviceUnavailable", {}),
@@ -169,7 +180,15 @@ class TestRefusals(AnswersTestCase):
 
 
 class TestSuccesses(AnswersTestCase):
-    def test_delete(self) -> None:
+    def test_successes(self) -> None:
+        """One Nova for both."""
+        for check in (
+            self.delete,
+            self.force_delete,
+        ):
+            check()
+
+    def delete(self) -> None:
         for prefix, version in WAYS[::2]:
             server = self.boot()
             self.assert_same(
@@ -182,7 +201,7 @@ class TestSuccesses(AnswersTestCase):
                 **version,
             )
 
-    def test_force_delete(self) -> None:
+    def force_delete(self) -> None:
         for prefix, version in WAYS[::2]:
             server = self.boot()
             self.assert_same(
@@ -200,6 +219,14 @@ class TestSuccesses(AnswersTestCase):
 class TestFrame(AnswersTestCase):
     """What Nova refuses before it looks at the server is Nova's to refuse."""
 
+    def test_frame(self) -> None:
+        """One Nova for both."""
+        for check in (
+            self.as_nova_has_it,
+            self.in_front_of_the_wrapper_of_the_old_api,
+        ):
+            check()
+
     def accepted(self, path: str, **how: Any) -> bool:
         seen: list[bool] = []
 
@@ -215,7 +242,7 @@ class TestFrame(AnswersTestCase):
         (found,) = seen
         return found
 
-    def test_as_nova_has_it(self) -> None:
+    def as_nova_has_it(self) -> None:
         absent = f"/servers/{uuid.uuid4()}"
         own = f"/{base.OWNER_PROJECT}{absent}"
         foreign = f"/{base.FOREIGN_PROJECT}{absent}"
@@ -239,7 +266,7 @@ class TestFrame(AnswersTestCase):
             assert answer.status in (400, 404, 406, 415), answer
             assert self.accepted(path, **how) is good, (path, how, answer)
 
-    def test_in_front_of_the_wrapper_of_the_old_api(self) -> None:
+    def in_front_of_the_wrapper_of_the_old_api(self) -> None:
         """A filter put before legacy_v2_compatible answers the same."""
         absent = str(uuid.uuid4())
         environ = {
