@@ -17,6 +17,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from sqlalchemy import orm
+
 from state_policy.conf.settings import QuarantineSettings
 from state_policy.drivers.nova.moving import registry, rows
 from state_policy.quarantine import operator
@@ -260,6 +262,8 @@ def main(directory: str, many: str, *urls: str) -> None:
     named = dict(zip(cloud.DATABASES, urls, strict=True))
     cloud.configure(place, named)
     print(forked(lambda: cloud.create(named))(), file=sys.stderr)
+    # once, instead of in every child
+    orm.configure_mappers()
     play = Play(place)
     found: dict[str, Any] = {"deaths": deaths(play)}
     if int(many):
