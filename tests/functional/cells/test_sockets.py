@@ -4,20 +4,21 @@
 from __future__ import annotations
 
 import socket
+import threading
 import time
 import uuid
 from collections.abc import Iterator
 
 import nova.conf
 import pytest
-from nova import context
+from nova import context, thread_pool_factory
 from oslo_config import fixture as config_fixture
 from oslo_messaging import conffixture
 
 pytest.importorskip("pymysql", reason="needs PyMySQL, as a cloud has it")
 
 from state_policy.drivers.nova.breaker import CellDownError
-from state_policy.drivers.nova.cells import Cell, Cells
+from state_policy.drivers.nova.cells import BusyError, Cell, Cells
 
 BUDGET = 1.0
 #: What a busy machine may add.
@@ -130,6 +131,28 @@ def test_others_answer(silent: socket.socket) -> None:
     connection.close()
     silent.close()
     wait_for_the_end(cells)
+
+
+def test_no_thread_is_free() -> None:
+    """It is not the cell that is to blame, and it is asked again at once."""
+    well = Cell(3, str(uuid.uuid4()), "cell3", "sqlite://", "none:///")
+    cells = Cells(BUDGET, 60)
+    gate = threading.Event()
+    others = [
+        thread_pool_factory.spawn_on(
+            thread_pool_factory.ExecutorType.SCATTER_GATHER, gate.wait, 30
+        )
+        for _ in range(nova.conf.CONF.cell_worker_thread_pool_size)
+    ]
+    try:
+        with pytest.raises(BusyError):
+            cells.call(well.mapping(), _ask)
+        assert cells.hanging() == 0
+    finally:
+        gate.set()
+    for other in others:
+        other.result(30)
+    assert cells.call(well.mapping(), _ask) == 1
 
 
 def _ask(targeted: context.RequestContext) -> int:
