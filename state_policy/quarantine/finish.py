@@ -14,7 +14,7 @@ from typing import Any
 
 from state_policy.engine.ports.moving import Mover, Server
 from state_policy.quarantine.policy import Policy
-from state_policy.quarantine.record import Record
+from state_policy.quarantine.record import Kind, Record, of
 
 LOG = logging.getLogger(__name__)
 
@@ -88,8 +88,6 @@ def leftovers(
     bind them after they were released; so this is looked at again.
     """
     unmapped = server.mapped != record.target
-    made = set(record.made_by_compute)
-    made |= {port.id for port in server.ports if port.made_by_compute}
     return (
         Leftover(
             "mapping",
@@ -104,7 +102,7 @@ def leftovers(
         Leftover(
             "placement",
             lambda: mover.consumer(server.id) not in (None, record.target),
-            partial(mover.charge, server.id, record.target),
+            partial(_charge, mover, record),
         ),
         Leftover(
             "ports",
@@ -112,9 +110,40 @@ def leftovers(
                 policy.on_ports == "release"
                 and bool(mover.bound_ports(server.id))
             ),
-            partial(mover.release_ports, server.id, tuple(sorted(made))),
+            partial(
+                mover.release_ports, server.id, made_by_compute(server, record)
+            ),
         ),
     )
+
+
+def made_by_compute(server: Server, record: Record) -> tuple[str, ...]:
+    """Return the ids of the ports that may be deleted with a server.
+
+    Compute takes a port that comes back, after its ports were taken from it,
+    for one that it made. So what the record says of a port counts for more
+    than what compute's cache says now.
+    """
+    theirs = {port.id for port in record.ports if not port.made_by_compute}
+    made = {
+        port.id
+        for port in (*record.ports, *server.ports)
+        if port.made_by_compute
+    }
+    return tuple(sorted(made - theirs))
+
+
+def _charge(mover: Mover, record: Record) -> None:
+    """Charge the target, unless the server is being released by now.
+
+    Looked at afterwards: a release writes its record before it charges, so
+    either it comes after us or it is seen here. Nobody else would put it
+    right, a released server is looked at no more.
+    """
+    mover.charge(record.server_id, record.target)
+    newest = of(mover.look(record.server_id))
+    if newest is not None and newest.kind is Kind.RELEASE:
+        mover.charge(record.server_id, record.owner)
 
 
 def tell(mover: Mover, what: str, record: Record) -> None:

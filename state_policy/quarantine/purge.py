@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 
 from state_policy.engine.ports.moving import Mover, Server
+from state_policy.quarantine import finish
 from state_policy.quarantine.record import Kind, Record, dump
 
 LOG = logging.getLogger(__name__)
@@ -31,7 +32,13 @@ def due(server: Server, record: Record, seconds: float) -> bool:
 
 
 def purge(mover: Mover, server: Server, record: Record) -> Record:
-    """Make the next attempt to delete a server; return its record."""
+    """Make the next attempt to delete a server; return its record.
+
+    Its ports are taken from it first: compute deletes every port that it
+    does not know to be its owner's, and it knows none once the row has
+    another owner.
+    """
+    mover.release_ports(server.id, finish.made_by_compute(server, record))
     ignored = server.task_state == "deleting"
     record = record.next(Kind.PURGE, mover.now(), attempts=record.attempts + 1)
     mover.write_record(server.id, record.owner, dump(record))

@@ -164,15 +164,16 @@ class Sweep:
             for leftover in finish.leftovers(
                 self._mover, self._policy, server, record
             )
-            if (done := self._make_up(server.id, leftover)) is not None
+            if (done := self._make_up(server, leftover)) is not None
         ]
 
     def _make_up(
-        self, server_id: str, leftover: finish.Leftover
+        self, server: Server, leftover: finish.Leftover
     ) -> Done | None:
+        server_id = server.id
         step, why, error = f"finish {leftover.name}", "it was left over", None
         try:
-            if not leftover.lacking():
+            if not leftover.lacking() or self._overtaken(server):
                 return None
             if not self._dry_run:
                 leftover.act()
@@ -198,12 +199,23 @@ class Sweep:
         if act is None:
             return []
         acting = enforced and not self._dry_run
+        if acting and self._overtaken(server):
+            return []
         why = found.why
         if found.step is Step.RELEASE:
             why += release.caveat(self._mover, record)
         if acting:
             act(server, record)
         return [Done(server.id, str(found.step), why, acted=acting)]
+
+    def _overtaken(self, server: Server) -> bool:
+        """Return whether somebody has gone on with a server since it was seen.
+
+        Another sweep, or an operator who released it: then it must neither
+        be purged nor charged. What is left to do is for the next sweep.
+        """
+        now = self._mover.look(server.id)
+        return now is None or now.record != server.record
 
     def _settle(self, server: Server, record: Record) -> None:
         record = record.next(

@@ -243,10 +243,16 @@ class Mover(Looking, Protocol):
         """
 
     def delete(self, server_id: str, by: Owner) -> None:
-        """Delete it as an administrator of the project would."""
+        """Delete it as an administrator of the project would.
+
+        :raises MovingError: where its row is not the project's
+        """
 
     def reset_state(self, server_id: str, by: Owner) -> None:
-        """Set it to error, with no task."""
+        """Set it to error, with no task.
+
+        :raises MovingError: where its row is not the project's
+        """
 
     def notify(self, event: str, payload: Mapping[str, Any]) -> None:
         """Send a notification; never raises."""

@@ -14,6 +14,7 @@ from typing import Any
 
 from state_policy.engine.ports.moving import (
     Listing,
+    MovingError,
     Owner,
     PendingDelete,
     Server,
@@ -261,6 +262,7 @@ class Memory:
 
     def delete(self, server_id: str, by: Owner) -> None:
         self.step("delete")
+        self._expect(server_id, by)
         if self.row[server_id].task_state == "deleting":
             return  # ignored, as compute does
         self.set(server_id, deleted=True, vm_state="deleted")
@@ -268,7 +270,12 @@ class Memory:
 
     def reset_state(self, server_id: str, by: Owner) -> None:
         self.step("reset_state")
+        self._expect(server_id, by)
         self.set(server_id, vm_state="error", task_state=None)
+
+    def _expect(self, server_id: str, owner: Owner) -> None:
+        if self.row[server_id].owner != owner:
+            raise MovingError("it has another owner by now")
 
     def notify(self, event: str, payload: Mapping[str, Any]) -> None:
         self.told.append((event, payload))

@@ -198,12 +198,14 @@ class Mover:
         """Delete it as an administrator of the project would, for good."""
         context = contexts.acting(by)
         instance = self.compute.get(context, server_id)
+        _expect(instance, by)
         self.compute.delete(context, instance)
 
     def reset_state(self, server_id: str, by: Owner) -> None:
         """Set it to error with no task, as ``os-resetState`` does."""
         with contexts.cell_of(server_id, contexts.acting(by)) as cell:
             instance = objects.Instance.get_by_uuid(cell, server_id)
+            _expect(instance, by)
             action = objects.InstanceAction.action_start(
                 cell, server_id, instance_actions.RESET_STATE
             )
@@ -246,6 +248,12 @@ class Mover:
     ) -> tuple[str, ...]:
         """Run steps one after the other, but return in time."""
         return self._budget.run(seconds, steps)
+
+
+def _expect(instance: Any, owner: Owner) -> None:
+    """Refuse to touch a server that has gone back to somebody else."""
+    if instance.project_id != owner.project_id:
+        raise MovingError(f"server {instance.uuid} has another owner by now")
 
 
 def _event(server_id: str, event: Mapping[str, Any]) -> Any:
