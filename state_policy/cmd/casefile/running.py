@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -15,6 +15,7 @@ from state_policy.cmd.casefile.model import Case, Invalid, Suite
 from state_policy.cmd.exits import CommandError
 from state_policy.engine.decision import Decision
 from state_policy.engine.evaluate import decide
+from state_policy.engine.expression import Reference
 from state_policy.engine.ruleset import RuleSet
 from state_policy.rules import RulesError
 
@@ -66,22 +67,36 @@ def _run_case(case: Case, loaded: Loader, coverage: Coverage | None) -> Result:
     decision = decide(rules, case.operation, case.facts)
     if coverage is not None:
         coverage.note(rules, case.operation, case.facts)
-    failures = tuple(_failures(case, decision))
+    failures = tuple(_failures(case, decision, rules))
     return Result(case.name, case.file, case.line, failures)
 
 
-def _failures(case: Case, decision: Decision) -> list[str]:
+def _failures(case: Case, decision: Decision, rules: RuleSet) -> list[str]:
     seen = answer.of(decision, case.facts)
     found = []
     for key, wanted in case.expect.items():
         if key == "message_contains":
             found += _missing(seen["message"], wanted)
+        elif key == "rule" and wanted in _deciding(decision.rule, rules):
+            continue
         elif seen[key] != wanted:
             found.append(
                 f"expected {key} {_shown(wanted)}, got {_shown(seen[key])}"
                 + (f" by `{decision.rule}`" if key == "verdict" else "")
             )
     return found
+
+
+def _deciding(name: str | None, rules: RuleSet) -> Iterator[str]:
+    """Yield the names of the rule that decided.
+
+    One that no file states only leads to another by default: to its author
+    `class:power` decides on a stop.
+    """
+    while name is not None:
+        yield name
+        led = None if name in rules.sources else rules.expressions.get(name)
+        name = led.name if isinstance(led, Reference) else None
 
 
 def _missing(message: str | None, wanted: Any) -> list[str]:

@@ -116,7 +116,8 @@ def _members(kind: Any, value: Any) -> frozenset[str] | None:
     else:
         items = str(value).split(",")
     for item in items:
-        if kind.values:
+        # As in rules, `any` is one of them, whichever.
+        if kind.values and item != matches.ANY:
             matches.known(item, kind.values, kind.noun)
     return frozenset(items) or None
 

@@ -94,6 +94,22 @@ def test_that_there_is_none_can_be_expected(suite, run, written):
     assert lines[0].endswith("expected code none, got 409")
 
 
+@pytest.mark.parametrize(
+    ("rule", "met"),
+    [
+        ("server:force_delete:quarantine", True),
+        ("server:delete:quarantine", True),
+        ("server:delete", False),
+        ("building", False),
+    ],
+)
+def test_the_rule_that_another_follows_by_default(suite, run, rule, met):
+    text = CASES.replace("operation: delete", "operation: force_delete", 1)
+    text = text.replace('"server:delete:quarantine"', f'"{rule}"')
+    text = text.replace("code: 204", "code: 202")
+    assert run("test", suite(text))[0] == (0 if met else 1)
+
+
 def test_rules_that_do_not_load(suite, run):
     code, lines, err = run("test", suite(rules='"server:delete": "x"'))
     assert code == 3
@@ -219,6 +235,7 @@ def test_formats(suite, run_json, run):
         ("tag", ["a", "b"], ("server.tag", frozenset({"a", "b"}))),
         ("tag", "a,b", ("server.tag", frozenset({"a", "b"}))),
         ("metadata", {"k": "v"}, ("server.metadata", frozenset({"k=v"}))),
+        ("running", "any", ("server.running", frozenset({"any"}))),
         ("running", "create", ("server.running", frozenset({"create"}))),
         ("project.deletes:10m", 51, ("project.deletes:10m", 51)),
         ("quarantine.age", "14d", ("quarantine.age", Age(1209600.0))),
