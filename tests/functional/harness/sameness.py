@@ -8,6 +8,7 @@ byte, the order of the headers included.
 from __future__ import annotations
 
 import re
+from typing import Any
 
 _UUID = re.compile(
     rb"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|[0-9a-f]{32}"
@@ -41,3 +42,24 @@ class Normal:
         return self._ids.setdefault(
             found.group(), b"<id %d>" % (len(self._ids) + 1)
         )
+
+
+#: Made up for each request.
+_PER_REQUEST = ("x-compute-request-id", "x-openstack-request-id")
+
+
+def written(
+    answer: Any, server_id: str
+) -> tuple[int, tuple[tuple[str, str], ...], bytes]:
+    """Return an answer with a server's id and the request's left out.
+
+    :param answer: with ``status``, ``headers`` and ``body``
+    """
+    body = answer.body
+    for form in (server_id, server_id.upper()):
+        body = body.replace(form.encode(), b"<id>")
+    headers = tuple(
+        (name, "<request>" if name.lower() in _PER_REQUEST else value)
+        for name, value in answer.headers
+    )
+    return answer.status, headers, body

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A concealed server is as absent, by every address that has an id in it.
+
+Each request is sent for the concealed server and for one that never was; the
+answers must be the same byte for byte, and the server as it was.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from typing import Any
+
+from state_policy.engine.operations import OPERATIONS
+from tests.functional import base
+from tests.functional.harness import surgery
+from tests.functional.harness.keystone import Person
+from tests.functional.harness.sameness import written
+from tests.functional.nova_reading import requests
+from tests.functional.quarantine.support import RequestCase
+
+COLLEAGUE = Person("colleague", base.OWNER_PROJECT)
+
+#: Doors that are no operation of their own: what Nova does not route, what
+#: it does by another method or another address, and what it knows no more.
+OTHERS: tuple[tuple[str, str, Any], ...] = (
+    ("GET", "/servers/{id}%0A", None),
+    ("GET", "/servers/{id}.json", None),
+    ("GET", "/servers/{id}/", None),
+    ("GET", "/servers/{id}/allowed-actions", None),
+    ("GET", "/servers/{id}/os-virtual-interfaces", None),
+    ("GET", "/servers/{id}/os-instance-actions/req-1", None),
+    ("GET", "/servers/{id}?_method=DELETE", None),
+    ("PATCH", "/servers/{id}", None),
+    ("DELETE", "/os-volumes_boot/{id}", None),
+    ("GET", "/os-volumes_boot/{id}", None),
+    ("PUT", "/os-volumes_boot/{id}", {"server": {"name": "n"}}),
+    ("POST", "/os-volumes_boot/{id}/action", {"os-stop": None}),
+    ("POST", "/servers/{id}/action", {"noSuchAction": None}),
+    ("POST", "/servers/{id}/action", {"os-stop": None, "pause": None}),
+    ("POST", "/servers/{id}/action", b'{"os-st'),
+    ("POST", "/servers/{id}/action", b'{"os-\\u0073top": null}'),
+)
+
+Asked = tuple[str, str, Any, str]
+
+
+class TestEveryAddress(RequestCase):
+    """For its owner, for readers of his project, for strangers."""
+
+    def test_as_absent(self) -> None:
+        server = self.boot()
+        self.assertEqual(204, self.delete(server).status)
+        self.assert_concealed(server)
+        concealed = self._state(server)
+        self._compare_all(server)
+        self.assertEqual(concealed, self._state(server))
+        self.assertEqual(["settle"], self.swept())
+        self.assert_settled(server)
+        settled = self._state(server)
+        for asked in _other_doors():
+            self._compare(server, asked, base.OWNER)
+        self.assertEqual(settled, self._state(server))
+
+    def _compare_all(self, server: str) -> None:
+        for asked in _plain_doors():
+            self._compare(server, asked, base.OWNER)
+        for asked in _other_doors():
+            for who in (COLLEAGUE, base.READER, base.FOREIGNER):
+                self._compare(server, asked, who)
+            method, path, body, version = asked
+            capitals = path.replace("{id}", "{ID}")
+            for other in (
+                (method, capitals, body, version),
+                (method, f"/{base.OWNER_PROJECT}{path}", body, version),
+            ):
+                self._compare(server, other, base.OWNER)
+            self._compare(server, asked, base.OWNER, prefix="/v2")
+
+    def _compare(
+        self, server: str, asked: Asked, who: Person, prefix: str = "/v2.1"
+    ) -> None:
+        method, path, body, version = asked
+        hidden, absent = (
+            written(
+                self.ask(
+                    method,
+                    path.format(id=one, ID=one.upper()),
+                    body,
+                    who=who,
+                    prefix=prefix,
+                    microversion=version if prefix == "/v2.1" else None,
+                ),
+                one,
+            )
+            for one in (server, str(uuid.uuid4()))
+        )
+        self.assertEqual(absent, hidden, (asked, who, prefix))
+        self.assertGreaterEqual(hidden[0], 400, (asked, who, prefix))
+
+    def _state(self, server: str) -> tuple[Any, ...]:
+        return (
+            surgery.row(server),
+            surgery.actions(server),
+            surgery.events(server),
+        )
+
+
+class TestUsage(RequestCase):
+    """The one place where a concealed server is seen; the page says so."""
+
+    def test_until_it_is_settled(self) -> None:
+        server = self.boot()
+        self.assertEqual([server], self._used_by(base.OWNER))
+        self.assertEqual(204, self.delete(server).status)
+        self.assertEqual([server], self._used_by(base.OWNER))
+        self.assertEqual(["settle"], self.swept())
+        self.assertEqual([], self._used_by(base.OWNER))
+        self.assertEqual([server], self._used_by(base.INSPECTOR))
+
+    def _used_by(self, who: Person) -> list[str]:
+        path = f"/os-simple-tenant-usage/{who.project_id}"
+        usage = self.ask("GET", path, who=who).json["tenant_usage"]
+        return [one["instance_id"] for one in usage.get("server_usages", ())]
+
+
+def _plain_doors() -> Iterator[Asked]:
+    """Give a request of every operation."""
+    for operation in OPERATIONS.values():
+        yield (
+            operation.method,
+            requests.path(operation, "{id}"),
+            requests.body(operation),
+            requests.microversion(operation),
+        )
+
+
+def _other_doors() -> Iterator[Asked]:
+    for name in ("show", "delete", "stop", "update", "list_tags"):
+        operation = OPERATIONS[name]
+        yield (
+            operation.method,
+            requests.path(operation, "{id}"),
+            requests.body(operation),
+            requests.microversion(operation),
+        )
+    for method, path, body in OTHERS:
+        yield method, path, body, "2.90"
