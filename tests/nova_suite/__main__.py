@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import hashlib
 import importlib.metadata
 import os
 import sys
@@ -120,7 +121,7 @@ class _Run:
     def until_none(self, missing: Callable[[], Iterable[str]]) -> None:
         """Run what is missing; after that again, in small processes."""
         for size in (BATCH, 10, *[1] * (AGAIN - 1)):
-            names = sorted({outcomes.plain(name) for name in missing()})
+            names = _mixed({outcomes.plain(name) for name in missing()})
             if names:
                 print(f"{len(names)} tests, {size} a process:", flush=True)
                 self._round(names, size)
@@ -131,6 +132,15 @@ class _Run:
             self.requests += requests
             print(f"  {outcomes.summary(found)}", flush=True)
             self._keep(self.outcomes)
+
+
+def _mixed(names: Iterable[str]) -> list[str]:
+    """Return names in an order that is always the same and mixes modules.
+
+    Long ones are not all at the end, and a run that is broken off has seen
+    something of everything.
+    """
+    return sorted(names, key=lambda n: hashlib.sha256(n.encode()).digest())
 
 
 if __name__ == "__main__":

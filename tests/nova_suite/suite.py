@@ -22,7 +22,7 @@ TESTS = "./nova/tests/functional"
 PREFIX = "nova.tests.functional."
 #: Tests a process runs at most. A thread that is late in one of Nova's tests
 #: may shut down its pools for all that follow in the process.
-BATCH = 40
+BATCH = 20
 
 #: Outcomes, and how many requests went through the filter.
 Ran = tuple[dict[str, str], int]
