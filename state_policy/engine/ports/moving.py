@@ -151,7 +151,10 @@ class Looking(Protocol):
         """
 
     def moved_within(self, projects: Sequence[str], seconds: float) -> int:
-        """Return how many servers came to the projects in that time."""
+        """Return how many servers came to the projects in that time.
+
+        Those that have been deleted since do not count.
+        """
 
     def overdue(self, projects: Sequence[str], seconds: float) -> bool:
         """Return whether a server has been concealed for longer."""
@@ -186,8 +189,8 @@ class Mover(Looking, Protocol):
     ) -> bool:
         """Hide and lock the row, and write the record, or do neither.
 
-        :param server: as it was seen; a row that is hidden, deleted or in
-            another state by now is left alone
+        :param server: as it was seen; a row that is hidden, deleted, locked
+            or in another state by now is left alone
         :param request_id: of the request; None to make one up
         :returns: whether this call did it
         """

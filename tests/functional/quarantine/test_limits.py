@@ -10,6 +10,7 @@ from nova import context
 from nova.db.api import api as api_db
 from nova.db.api import models as api_models
 
+from state_policy.quarantine import operator
 from state_policy.quarantine.conceal import Result
 from tests.functional.harness import surgery
 from tests.functional.quarantine.support import RequestCase
@@ -34,6 +35,15 @@ class TestCrowded(RequestCase):
         self.assertEqual(["settle"], self.swept())
         self._age_mapping(first)
         self.assertEqual(Result.MOVED, self.conceal(third).result)
+
+    def test_what_was_purged_does_not_count(self) -> None:
+        """A purge changes mappings too; nobody comes by it."""
+        first, second = self.boot(), self.boot()
+        self.assertEqual(204, self.delete(first).status)
+        self.assertEqual(["settle"], self.swept())
+        operator.purge_one(self.mover, self.policy, first)
+        self.wait_for(lambda: surgery.row(first)["deleted"], "deleted")
+        self.assertEqual(Result.MOVED, self.conceal(second).result)
 
     def _age_mapping(self, server: str) -> None:
         mapping = api_models.InstanceMapping

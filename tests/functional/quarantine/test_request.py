@@ -135,6 +135,19 @@ class TestForms(RequestCase):
         self.assertEqual([], self.records(server))
 
 
+class TestLockedMeanwhile(RequestCase):
+    """A lock that came after the look binds like one before it."""
+
+    def test_it_is_left_alone(self) -> None:
+        server = self.boot()
+        seen = self.mover.look(server)
+        self.assertEqual(202, self.act(server, "lock").status)
+        self.assertFalse(self.mover.conceal_row(seen, "{}", None))
+        row = surgery.row(server)
+        self.assertEqual((False, "owner"), (row["hidden"], row["locked_by"]))
+        self.assertEqual([], self.records(server))
+
+
 class TestParallel(RequestCase):
     """Twenty DELETEs at once: one record, answers that clients know."""
 

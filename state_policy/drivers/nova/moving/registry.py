@@ -115,11 +115,18 @@ def mapped_to(projects: tuple[str, ...]) -> list[tuple[str, int | None]]:
 
 
 def changed_within(projects: tuple[str, ...], seconds: float) -> int:
-    """Return how many mappings of projects have changed in a time."""
+    """Return how many living servers came to projects in a time.
+
+    When a server came nobody writes down; its mapping changes then, and once
+    more when it is deleted. Those do not count: what was purged fills
+    nothing.
+    """
     context = contexts.admin()
     since = _ago(seconds)
     query = sa.select(sa.func.count()).where(
-        _MAPPING.project_id.in_(projects), _MAPPING.updated_at >= since
+        _MAPPING.project_id.in_(projects),
+        _MAPPING.updated_at >= since,
+        _MAPPING.queued_for_delete == sa.false(),
     )
     with api_db.context_manager.reader.using(context):
         return int(context.session.execute(query).scalar() or 0)

@@ -51,6 +51,13 @@ def _shown() -> Any:
     return sa.or_(_ROW.hidden.is_(None), _ROW.hidden == sa.false())
 
 
+def _locked_as(server: Server) -> Any:
+    """Return the condition that a row is locked, or not, as it was seen."""
+    if server.locked_by is not None:
+        return _ROW.locked == sa.true()
+    return sa.or_(_ROW.locked.is_(None), _ROW.locked == sa.false())
+
+
 def _update(cell: Any, server_id: str, *where: Any, **values: Any) -> bool:
     """Change a row; the time of the change is not set by itself."""
     statement = (
@@ -76,6 +83,7 @@ def conceal(
             _ROW.project_id == server.owner.project_id,
             _is(_ROW.vm_state, server.vm_state),
             _is(_ROW.task_state, server.task_state),
+            _locked_as(server),
             hidden=True,
             locked=True,
             locked_by="admin",
