@@ -18,6 +18,21 @@ PACKAGES = ("mariadb-server-core",)
 #: Seconds that a busy machine needs to start it.
 PATIENCE = 120
 
+#: Seconds for a package that has to be fetched, by command. A network that
+#: is not there is given up soon.
+FETCHING = 300
+APT = (
+    "apt-get",
+    "-o",
+    "Acquire::Retries=0",
+    "-o",
+    "Acquire::http::Timeout=15",
+    "-o",
+    "Acquire::https::Timeout=15",
+    "-o",
+    "DPkg::Lock::Timeout=60",
+)
+
 
 class NotThereError(Exception):
     """There is no MariaDB, and it cannot be had; the text says why."""
@@ -32,18 +47,35 @@ def install() -> None:
         return
     if os.geteuid() != 0 or not shutil.which("apt-get"):
         raise NotThereError("no mariadbd, and no root with apt to install it")
-    quiet = {"DEBIAN_FRONTEND": "noninteractive", **os.environ}
-    for command in (
-        ["apt-get", "update"],
-        ["apt-get", "install", "-y", "--no-install-recommends", *PACKAGES],
+    for words in (
+        ("update",),
+        ("install", "-y", "--no-install-recommends", *PACKAGES),
     ):
+        _apt(*words)
+    if not shutil.which("mariadbd"):
+        raise NotThereError(f"{' '.join(PACKAGES)} brings no mariadbd")
+
+
+def _apt(*words: str) -> None:
+    """Run apt, which asks nothing and waits for nothing.
+
+    :raises NotThereError: where it fails or does not come to an end
+    """
+    try:
         done = subprocess.run(
-            command, env=quiet, capture_output=True, text=True, timeout=300
+            (*APT, *words),
+            env={**os.environ, "DEBIAN_FRONTEND": "noninteractive"},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=FETCHING,
         )
-        if done.returncode:
-            raise NotThereError(
-                f"{' '.join(command)} failed: {done.stderr.strip()[-300:]}"
-            )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise NotThereError(f"apt-get {words[0]}: {error}") from error
+    if done.returncode:
+        raise NotThereError(
+            f"apt-get {words[0]} failed: {done.stderr.strip()[-300:]}"
+        )
 
 
 class MariaDB:
