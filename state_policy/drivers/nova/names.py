@@ -36,6 +36,7 @@ nova.db.main.api get_context_manager context
 nova.objects.cell_mapping CellMapping._from_db_object context cell_mapping
 nova.objects.build_request BuildRequest.get_by_instance_uuid context
 nova.policy init policy_file
+nova.network.neutron API._unbind_ports self context ports neutron
 """
 
 _OPTIONAL = """

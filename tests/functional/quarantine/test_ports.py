@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import copy
 import threading
 import time
 from typing import Any
@@ -73,6 +74,20 @@ class TestRelease(PortCase):
         # and a second time, as sweep does
         self.mover.release_ports(server, ())
         self.assert_free(self.owned)
+
+    def test_port_that_a_build_binds_meanwhile(self) -> None:
+        """It came after the look at the ports, and into no cache yet."""
+        late = self.neutron.port_2["id"]
+        self.neutron._ports[late] = copy.deepcopy(self.neutron.port_2)
+        server = self.boot(networks=[{"port": self.owned}, {"port": late}])
+        self.empty_cache(server)
+        self.stub_out(
+            "state_policy.drivers.nova.moving.surroundings.bound_ports",
+            lambda server_id: frozenset({self.owned}),
+        )
+        self.mover.release_ports(server, ())
+        self.assert_free(self.owned)
+        self.assertEqual(server, self.port(late)["device_id"])
 
     def test_port_made_by_nova_is_deleted(self) -> None:
         server = self.boot(networks=[{"uuid": self.neutron.network_1["id"]}])

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Sequence, Set
 from typing import Any
 
 from nova import exception, objects
@@ -14,6 +15,8 @@ from nova.scheduler.client import report
 
 from state_policy.drivers.nova.moving import contexts
 from state_policy.engine.ports.moving import MovingError, Owner, Usage
+
+LOG = logging.getLogger(__name__)
 
 #: Placement answers a writer that was overtaken with a conflict.
 _TRIES = 4
@@ -31,31 +34,42 @@ def release_ports(
 ) -> None:
     """Unbind a server's ports; delete only those known as Nova-made.
 
-    ``deallocate_for_instance`` (nova.network.neutron, 34.0.0) deletes what it
-    does not find in the cache as its owner's, so everything that is not
-    known to be Nova's is named to it. It unbinds whatever it is told to, on
-    whichever server that is by now: ports that have left are kept from it.
+    Not by ``deallocate_for_instance`` (nova.network.neutron, 34.0.0): it
+    lists the ports once more, and deletes what it does not find in the cache
+    as its owner's. Nova binds ports while a build goes on, and one that came
+    in between would be lost. Ports that have left the server are not touched.
     """
+    client = neutron.get_client(contexts.admin(), admin=True)
     bound = bound_ports(server_id)
     with contexts.cell_of(server_id) as cell:
         instance = objects.Instance.get_by_uuid(
             cell, server_id, expected_attrs=["info_cache"]
         )
-        known = instance.get_network_info() or ()
+        known = {vif["id"] for vif in instance.get_network_info() or ()}
         if not bound and not known:
             return
-        instance.info_cache.network_info = network_model.NetworkInfo(
-            [vif for vif in known if vif["id"] in bound]
-        )
-        theirs = objects.NetworkRequestList(
-            objects=[
-                objects.NetworkRequest(port_id=port)
-                for port in sorted(bound - set(made_by_compute))
-            ]
-        )
-        network_api.deallocate_for_instance(
-            cell, instance, requested_networks=theirs
-        )
+        made = bound & set(made_by_compute)
+        network_api._unbind_ports(cell, sorted(bound - made), client)
+        for port in sorted(made):
+            _delete_port(client, port)
+        objects.VirtualInterface.delete_by_instance_uuid(cell, server_id)
+        _forget(instance.info_cache, bound | known)
+
+
+def _delete_port(client: Any, port: str) -> None:
+    try:
+        client.delete_port(port)
+    except neutron.neutron_client_exc.PortNotFoundClient:
+        LOG.debug("port %s is gone already", port)
+
+
+def _forget(cache: Any, ports: Set[str]) -> None:
+    """Take ports out of compute's cache; others may have come to it."""
+    cache.refresh()
+    cache.network_info = network_model.NetworkInfo(
+        [vif for vif in cache.network_info if vif["id"] not in ports]
+    )
+    cache.save()
 
 
 def consumer(server_id: str) -> Owner | None:
