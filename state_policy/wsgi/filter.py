@@ -96,6 +96,7 @@ class Filter:
         self._note(door)
         caller = self.reader.caller(environ)
         if caller is None:
+            self.recorder.nobody()
             return self.app
         location = self._located(door)
         if location is not None and self._hides(caller, location):

@@ -100,6 +100,14 @@ class Recorder:
                 "the body of an action went on to Nova undecided: %s", reason
             )
 
+    def nobody(self) -> None:
+        """Count a request on a server whose sender is not known; log one."""
+        if self.counters.add("nobody") == 1:
+            LOG.warning(
+                "a request on a server went on undecided: who sent it is not "
+                "known. Does the filter stand behind what finds that out?"
+            )
+
     def fault(self, error: BaseException) -> None:
         """Log a failure of ours, without the values that made it."""
         self.counters.add("fault")

@@ -180,6 +180,16 @@ def test_nobody_known_is_for_the_cloud() -> None:
     assert ask(found, action("os-stop", caller=None)).code == 202
 
 
+def test_nobody_known_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
+    """As a filter in the wrong place does, which otherwise does nothing."""
+    found = make(NO_STOP, driver())
+    for _ in range(3):
+        ask(found, action("os-stop", caller=None))
+    assert found.recorder.counters.read() == {"nobody": 3}
+    (line,) = [r for r in caplog.records if r.levelno >= logging.WARNING]
+    assert "who sent it is not known" in line.getMessage()
+
+
 def test_administrators_are_bound_too() -> None:
     answer = ask(make(NEVER, driver()), action("os-stop", caller=ADMIN))
     assert answer.code == 403
