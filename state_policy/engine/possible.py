@@ -40,6 +40,24 @@ OFFERED = (
 #: the API where the host is down (nova.compute.api.API._local_delete).
 WITHOUT_HOST = frozenset({"unlock", "delete", "force_delete"})
 
+_BOUND = """
+abort_live_migration add_fixed_ip attach_interface attach_volume
+change_password confirm_resize create_metadata delete delete_metadata
+detach_interface detach_volume force_complete_live_migration force_delete
+inject_network_info live_migrate migrate pause reboot_hard reboot_soft
+rebuild remove_fixed_ip replace_metadata rescue resize restore resume
+revert_resize shelve shelve_offload start stop suspend trigger_crash_dump
+unpause unrescue unshelve update_metadata update_volume
+"""
+#: What Nova refuses to all but administrators while a server is locked: the
+#: methods under ``check_instance_lock`` (nova.compute.api, 34.0.0). The lock
+#: does not bind the rest: images, tags, the name, security groups ...
+UNDER_LOCK = frozenset(_BOUND.split())
+
+#: All that Nova does to a server of which there is no more than the request
+#: to build it; what it does not refuse by the state fails (tried on 34.0.0).
+BEFORE_A_CELL = frozenset({"update", "delete", "force_delete"})
+
 #: What an offer depends on, beside the facts that rules name.
 FACTS = frozenset(
     {
@@ -70,16 +88,24 @@ def offers(
     """
     if native is None or facts.get("server.cell_up") is False:
         return
-    locked = facts.get("server.locked") is True
     for name in OFFERED:
         if name not in native or _beside_the_point(name, facts):
             continue
-        if locked and not admin and name != "unlock":
+        if bound_by_lock(name, facts, admin):
             continue
         if facts.get("server.host_up") is False and name not in WITHOUT_HOST:
             continue
         if rules.operations[name].may.test(facts) is True:
             yield name
+
+
+def bound_by_lock(name: str, facts: Facts, admin: bool) -> bool:
+    """Return whether Nova's lock stands before an operation.
+
+    :param admin: whether Nova takes the caller for an administrator
+    """
+    locked = facts.get("server.locked") is True
+    return locked and not admin and name in UNDER_LOCK
 
 
 def _beside_the_point(name: str, facts: Facts) -> bool:

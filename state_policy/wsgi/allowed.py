@@ -8,11 +8,11 @@ has to say to such a path.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Set
 from typing import Any
 from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
-from state_policy.engine import possible, sentence
+from state_policy.engine import phrases, possible, sentence
 from state_policy.engine.decision import Decision, Verdict
 from state_policy.engine.evaluate import decide
 from state_policy.engine.facts import Facts
@@ -39,16 +39,38 @@ class AllowedActions:
     """Answers what is possible.
 
     :param rules: returns the rule set in force
+    :param retry_after: seconds to say where nobody knows how long
+    :param refuse_unknown: refuse where missing facts leave open whether a
+        request may pass
     """
 
-    def __init__(self, reader: Reader, rules: Callable[[], RuleSet]) -> None:
+    def __init__(
+        self,
+        reader: Reader,
+        rules: Callable[[], RuleSet],
+        *,
+        retry_after: int = 30,
+        refuse_unknown: bool = False,
+    ) -> None:
         self._reader = reader
         self._rules = rules
+        self._retry_after = retry_after
+        self._refuse_unknown = refuse_unknown
 
     def answer(
         self, caller: Caller, location: Location
     ) -> WSGIApplication | None:
         """Return the answer; None to who may not see the server."""
+        found = self.listing(caller, location)
+        return None if found is None else _json({"allowed_actions": found})
+
+    def listing(
+        self, caller: Caller, location: Location
+    ) -> list[dict[str, Any]] | None:
+        """Return each operation with whether it is allowed, or why not.
+
+        :returns: None to who may not see the server
+        """
         if not self._reader.may(caller, location, _SHOW):
             return None
         rules = self._rules()
@@ -56,49 +78,71 @@ class AllowedActions:
             *(found.may.needs for found in rules.operations.values())
         )
         facts = self._reader.read(caller, location, needs | possible.FACTS)
-        content = {
-            "allowed_actions": [
-                {"operation": operation.name, "allowed": why is None}
-                | (why or {})
-                for operation, why in self._judged(
-                    rules, caller, location, facts
-                )
-            ]
-        }
-        return _json(content)
+        native = self._reader.natively_allowed(facts)
+        if native is not None and location.build_request:
+            native &= possible.BEFORE_A_CELL
+        return [
+            {"operation": operation.name}
+            | self._judged(rules, caller, location, facts, native, operation)
+            for operation in OPERATIONS.values()
+            if "read" not in operation.classes
+        ]
 
     def _judged(
-        self, rules: RuleSet, caller: Caller, location: Location, facts: Facts
-    ) -> Iterator[tuple[Operation, dict[str, Any] | None]]:
-        """Yield each operation with why it is not allowed, None if it is."""
-        native = self._reader.natively_allowed(facts)
-        locked = facts.get("server.locked") is True and not caller.is_admin
-        for operation in OPERATIONS.values():
-            if "read" in operation.classes:
-                continue
-            if not self._reader.may(caller, location, operation.gate):
-                yield operation, {"code": "rights"}
-                continue
-            decision = decide(
-                rules, operation.name, facts, refuse_unknown=True
-            )
-            if decision.verdict in (Verdict.DENY, Verdict.WAIT):
-                yield operation, _refusal(decision, location)
-            elif locked and operation.name != "unlock":
-                yield operation, {"code": "locked"}
-            elif native is not None and operation.name not in native:
-                yield operation, {"code": "state"}
-            else:
-                yield operation, None
+        self,
+        rules: RuleSet,
+        caller: Caller,
+        location: Location,
+        facts: Facts,
+        native: Set[str] | None,
+        operation: Operation,
+    ) -> dict[str, Any]:
+        """Return whether one operation is allowed, and why not."""
+        if not self._reader.may(caller, location, operation.gate):
+            return _no("rights", "The cloud does not give you this right.")
+        decision = decide(
+            rules,
+            operation.name,
+            facts,
+            retry_after=self._retry_after,
+            refuse_unknown=self._refuse_unknown,
+        )
+        if decision.verdict in (Verdict.DENY, Verdict.WAIT):
+            return _refusal(decision, location)
+        start = (
+            f"Cannot '{phrases.word(operation.name)}' instance "
+            f"{location.server_id} while it is"
+        )
+        if possible.bound_by_lock(operation.name, facts, caller.is_admin):
+            return _no("locked", f"{start} locked.")
+        if native is not None and operation.name not in native:
+            return _no("state", f"{start} {_state(facts)}.")
+        found: dict[str, Any] = {"allowed": True}
+        if decision.undecided:
+            # It goes to the cloud as it comes, whose answer nobody knows.
+            found["undecided"] = True
+        return found
+
+
+def _state(facts: Facts) -> str:
+    """Return a server's state as Nova's own refusals name it."""
+    state = f"in vm_state {facts.get('server.vm_state')}"
+    task = facts.get("server.task_state")
+    if task is not None:
+        return f"{state} and task_state {task}"
+    if facts.get("server.launched") is False:
+        return f"{state} and was never launched"
+    return state
+
+
+def _no(code: str, message: str) -> dict[str, Any]:
+    return {"allowed": False, "code": code, "message": message}
 
 
 def _refusal(decision: Decision, location: Location) -> dict[str, Any]:
-    return {
-        "code": sentence.code(decision),
-        "message": sentence.tell(
-            decision, location.server_id, Circumstances(), ()
-        ),
-        "retry_after": decision.retry_after,
+    message = sentence.tell(decision, location.server_id, Circumstances(), ())
+    return _no(sentence.code(decision), message) | {
+        "retry_after": decision.retry_after
     }
 
 

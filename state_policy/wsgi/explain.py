@@ -14,10 +14,10 @@ from dataclasses import replace
 from typing import Any
 from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
-from state_policy.engine import sentence
+from state_policy.engine import possible, sentence
 from state_policy.engine.explaining import Background, Explainer
 from state_policy.engine.facts import Facts
-from state_policy.engine.ports.reading import Caller, Reader
+from state_policy.engine.ports.reading import Reader
 from state_policy.wsgi.judge import Request
 from state_policy.wsgi.record import Recorder
 from state_policy.wsgi.responses import Response
@@ -93,12 +93,12 @@ class Conflicts:
 
     def _code(self, request: Request, facts: Facts) -> str | None:
         """Return why Nova refused; None where it is not the state."""
-        if _bound_by_lock(request.caller, facts):
+        name = request.operation.name
+        if possible.bound_by_lock(name, facts, request.caller.is_admin):
             return "locked"
         native = self._reader.natively_allowed(facts)
         if native is None:
             return None
-        name = request.operation.name
         if name not in native:
             launched = {**facts, "server.launched": True}
             if name in (self._reader.natively_allowed(launched) or ()):
@@ -106,10 +106,6 @@ class Conflicts:
             busy = facts.get("server.task_state") is not None
             return "busy" if busy else "wrong_state"
         return "host_down" if facts.get("server.host_up") is False else None
-
-
-def _bound_by_lock(caller: Caller, facts: Facts) -> bool:
-    return facts.get("server.locked") is True and not caller.is_admin
 
 
 def _details(

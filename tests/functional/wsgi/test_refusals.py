@@ -192,7 +192,7 @@ class TestExplanation(base.NovaTestCase):
         self.act(server, "lock")
         answer = self.act(server, "os-stop")
         self.assertEqual(409, answer.status)
-        self.assertIn("Only unlock works now.", answer.message)
+        self.assertIn("Possible now: unlock, create image.", answer.message)
 
 
 class TestCost(base.NovaTestCase):

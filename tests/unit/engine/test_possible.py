@@ -53,7 +53,7 @@ def test_host_down_leaves_what_needs_no_host() -> None:
 
 def test_lock_leaves_unlock_but_not_to_administrators() -> None:
     locked = {"server.locked": True}
-    assert offered(facts=locked) == ["unlock"]
+    assert offered(facts=locked) == ["unlock", "create_image"]
     assert "rebuild" in offered(facts=locked, admin=True)
     assert "unlock" not in offered()
 

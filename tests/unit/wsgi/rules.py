@@ -98,5 +98,5 @@ def make(
         if reader.mover
         else None,
         Conflicts(reader, Explainer(reader, parts.rules), recorder, 30),
-        AllowedActions(reader, parts.rules),
+        AllowedActions(reader, parts.rules, refuse_unknown=refuse_unknown),
     )

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from state_policy.drivers.memory import Driver
+from state_policy.drivers.memory import Driver, MemoryServer
 from state_policy.engine.operations import OPERATIONS
 from state_policy.engine.ports.reading import Circumstances
 from state_policy.wsgi import Filter
@@ -23,7 +23,7 @@ from tests.unit.wsgi.requests import (
     ask,
     environ,
 )
-from tests.unit.wsgi.rules import driver, make
+from tests.unit.wsgi.rules import FACTS, driver, make
 
 STATED = '"server:lock": "@"'
 REQUEST = "req-5f2a0d0e-93c5-4b8c-9d0f-7a6b5c4d3e2f"
@@ -133,6 +133,15 @@ def test_locked() -> None:
     assert admin.fault["state_policy"]["code"] == "wrong_state"
 
 
+def test_a_lock_does_not_explain_what_it_does_not_bind() -> None:
+    """Nova takes images of locked servers: here the task is in the way."""
+    found = reader({"server.locked": True, "server.task_state": "shelving"})
+    filtered = make(STATED, found, app=Refusing())
+    answer = ask(filtered, action("createImage", {"name": "i"}))
+    assert answer.fault["state_policy"]["code"] == "busy"
+    assert answer.header("Retry-After") == "30"
+
+
 def test_never_launched() -> None:
     found = reader({"server.launched": False}, native=())
     answer = refused(make(STATED, found, app=Refusing()))
@@ -221,8 +230,14 @@ def test_what_is_allowed_and_why_not() -> None:
     text = '"server:stop": "server.vm_state:stopped"\n"server:pause": "!"'
     found = allowed(make(text, known))
     assert found["delete"] == {"allowed": True}
-    assert found["start"] == {"allowed": False, "code": "state"}
-    assert found["evacuate"] == {"allowed": False, "code": "rights"}
+    assert found["start"] == {
+        "allowed": False,
+        "code": "state",
+        "message": f"Cannot 'start' instance {SERVER} while it is in "
+        "vm_state active.",
+    }
+    assert found["evacuate"]["code"] == "rights"
+    assert found["evacuate"]["message"]
     assert found["pause"]["code"] == "policy"
     assert found["stop"]["code"] == "wrong_state"
     assert found["stop"]["message"].startswith("Cannot 'stop' instance")
@@ -239,15 +254,67 @@ def test_quarantine_is_not_betrayed() -> None:
 
 def test_locked_servers_can_be_unlocked() -> None:
     found = allowed(make(STATED, driver(facts={"server.locked": True})))
-    assert found["stop"] == {"allowed": False, "code": "locked"}
+    assert found["stop"] == {
+        "allowed": False,
+        "code": "locked",
+        "message": f"Cannot 'stop' instance {SERVER} while it is locked.",
+    }
     assert found["unlock"] == {"allowed": True}
 
 
-def test_what_cannot_be_read_is_said() -> None:
+@pytest.mark.parametrize(
+    ("refuse", "expected"),
+    [
+        (False, {"allowed": True, "undecided": True}),
+        (True, {"allowed": False, "code": "unreadable"}),
+    ],
+)
+def test_what_cannot_be_read_follows_on_unknown(
+    refuse: bool, expected: Any
+) -> None:
+    """As the request itself would: it is passed on, or refused."""
     known = driver()
     del known.servers[SERVER].facts["server.vm_state"]
     text = '"server:stop": "server.vm_state:stopped"'
-    assert allowed(make(text, known))["stop"]["code"] == "unreadable"
+    filtered = make(text, known, refuse_unknown=refuse)
+    found = allowed(filtered)["stop"]
+    assert expected.items() <= found.items()
+    code = ask(filtered, action("os-stop")).code
+    assert (code == 202) is found["allowed"]
+
+
+def test_of_a_build_request_nova_takes_little() -> None:
+    found = allowed(
+        make(
+            STATED,
+            driver(
+                [MemoryServer(SERVER, facts=dict(FACTS), build_request=True)]
+            ),
+        )
+    )
+    assert {n for n, item in found.items() if item["allowed"]} == {
+        "update",
+        "delete",
+        "force_delete",
+    }
+
+
+@pytest.mark.parametrize(
+    ("facts", "said"),
+    [
+        (
+            {"server.task_state": "deleting"},
+            "in vm_state active and task_state deleting.",
+        ),
+        (
+            {"server.launched": False},
+            "in vm_state active and was never launched.",
+        ),
+    ],
+)
+def test_the_state_is_named(facts: Any, said: str) -> None:
+    known = driver(facts=facts, native=lambda facts: frozenset())
+    assert allowed(make(STATED, known))["pause"]["message"].endswith(said)
 
 
 @pytest.mark.parametrize(
