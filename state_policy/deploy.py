@@ -27,7 +27,7 @@ from state_policy.engine.explaining import Explainer
 from state_policy.engine.ports.answering import Answers
 from state_policy.engine.ports.effects import Effect, Parts
 from state_policy.engine.ports.moving import Mover
-from state_policy.engine.ports.reading import Reader
+from state_policy.engine.ports.reading import Caller, Reader
 from state_policy.engine.ruleset import RuleSet
 from state_policy.rules import RulesError, Store, load, unsupported
 from state_policy.rules.reading import with_kinds
@@ -71,6 +71,9 @@ class Driver(Reader, Protocol):
 
     def hanging(self) -> int:
         """Return how many reads hang that nobody waits for any more."""
+
+    def caller_with(self, credentials: Mapping[str, Any]) -> Caller:
+        """Return a caller of whom only this is known: nobody sent it."""
 
 
 def filter_factory(
@@ -144,9 +147,29 @@ def build_parts(settings: Settings, driver: Driver, store: Store) -> Parts:
             raise DeployError(
                 [f"driver `{settings.driver}`: {_reason(error)}"]
             ) from error
-    # Kinds of third parties read facts that no driver knows.
-    reader = with_kinds(driver)
-    return Parts(reader, driver.answers, mover, store.current, settings)
+    return Parts(
+        build_reader(driver), driver.answers, mover, store.current, settings
+    )
+
+
+def build_reader(driver: Driver) -> Reader:
+    """Return what reads facts, those of third parties' kinds included.
+
+    :raises state_policy.rules.RulesError: where an installed kind is broken
+    """
+    return with_kinds(driver)
+
+
+def build_allowed(
+    reader: Reader, rules: Callable[[], RuleSet], settings: Settings
+) -> AllowedActions:
+    """Return what tells what can be done to a server."""
+    return AllowedActions(
+        reader,
+        rules,
+        retry_after=settings.retry_after,
+        refuse_unknown=settings.on_unknown == "refuse",
+    )
 
 
 def build_store(settings: Settings, names: Sequence[str]) -> Store:
@@ -268,7 +291,7 @@ def _filter(
         Guard(settings.quarantine.projects) if parts.mover else None,
         _events(app, parts, recorder),
         _conflicts(parts, recorder),
-        AllowedActions(parts.reader, parts.rules)
+        build_allowed(parts.reader, parts.rules, settings)
         if settings.explain
         else None,
     )

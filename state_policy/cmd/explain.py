@@ -5,12 +5,20 @@ from __future__ import annotations
 
 import argparse
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from cliff import command
 
-from state_policy.cmd import answer, config, exits, output, rulefiles
+from state_policy.cmd import (
+    answer,
+    cloud,
+    config,
+    exits,
+    now,
+    output,
+    rulefiles,
+)
 from state_policy.cmd.casefile import values
 from state_policy.conf import Settings
 from state_policy.engine.analysis import cells
@@ -49,14 +57,24 @@ _COLUMNS = (
 class Explain(command.Command):  # type: ignore[misc,unused-ignore]
     """Explain what is decided on an operation in a state.
 
-    Facts that are not given count as not read. Exit codes: 0 decided, 2
-    wrong usage, 3 the rules do not load.
+    Facts that are not given count as not read. With ``--server`` they are
+    read from a running Nova, with an API host's nova.conf; without an
+    OPERATION every one is judged, as ``GET /servers/ID/allowed-actions``
+    does. Exit codes: 0 decided, 1 no such server or not to be seen by the
+    caller, 2 wrong usage, 3 the rules do not load.
     """
+
+    app: Any
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Return the parser of the arguments."""
         parser: argparse.ArgumentParser = super().get_parser(prog_name)
-        parser.add_argument("operation", metavar="OPERATION")
+        parser.add_argument(
+            "operation",
+            metavar="OPERATION",
+            nargs="?",
+            help="all of them where it is left out beside --server",
+        )
         parser.add_argument(
             "--rules",
             "--policy-file",
@@ -73,25 +91,79 @@ class Explain(command.Command):  # type: ignore[misc,unused-ignore]
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Decide and tell."""
         operation = parsed_args.operation
-        if operation not in OPERATIONS:
+        if operation is not None and operation not in OPERATIONS:
             raise exits.CommandError(
                 f"unknown operation `{operation}`"
                 f"{nearest(operation, OPERATIONS)}",
                 exits.USAGE,
             )
-        rules = self._rules(parsed_args)
-        facts = given(parsed_args)
-        found = explain(rules, operation, facts)
-        if parsed_args.format == "text":
-            lines = list(_lines(rules, found))
-            output.write(self.app.stdout, "text", [], (), lines)
-        elif parsed_args.format in ("json", "yaml"):
-            output.document(self.app.stdout, parsed_args.format, found)
-        else:
-            output.write(
-                self.app.stdout, parsed_args.format, [found], _COLUMNS, []
+        if parsed_args.server is not None:
+            return self._now(parsed_args)
+        if operation is None:
+            raise exits.CommandError(
+                "which OPERATION? It can be left out beside --server",
+                exits.USAGE,
             )
+        rules = self._rules(parsed_args)
+        found = explain(rules, operation, given(parsed_args))
+        self._write(parsed_args, found, _COLUMNS, _lines(rules, found))
         return exits.FINE
+
+    def _now(self, parsed_args: argparse.Namespace) -> int:
+        """Decide on a server of a running Nova, and tell."""
+        _nothing_given(parsed_args)
+        rules = self._rules(parsed_args)
+        works = cloud.connect(self.app.options)
+        try:
+            self._tell(parsed_args, rules, now.Server(works, parsed_args))
+        finally:
+            if works.driver.hanging():
+                self.app.abandon = True
+        return exits.FINE
+
+    def _tell(
+        self,
+        parsed_args: argparse.Namespace,
+        rules: RuleSet,
+        server: now.Server,
+    ) -> None:
+        listing = server.listing(rules)
+        operation = parsed_args.operation
+        if operation is None:
+            self._write(
+                parsed_args,
+                {"server": server.id, "allowed_actions": listing},
+                now.COLUMNS,
+                now.lines(listing),
+                listing,
+            )
+            return
+        facts = server.facts(rules, operation)
+        found = explain(rules, operation, facts)
+        # Operations that only read are in no listing.
+        own = [item for item in listing if item["operation"] == operation]
+        found["server"] = server.id
+        found["allowed_action"] = own[0] if own else None
+        lines = [f"now: {now.line(item)}" for item in own]
+        self._write(
+            parsed_args, found, _COLUMNS, [*lines, *_lines(rules, found)]
+        )
+
+    def _write(
+        self,
+        parsed_args: argparse.Namespace,
+        found: Mapping[str, Any],
+        columns: Sequence[str],
+        lines: Iterable[str],
+        rows: Sequence[Mapping[str, Any]] | None = None,
+    ) -> None:
+        form, stream = parsed_args.format, self.app.stdout
+        if form == "text":
+            output.write(stream, form, [], (), list(lines))
+        elif form in ("json", "yaml"):
+            output.document(stream, form, found)
+        else:
+            output.write(stream, form, rows or [found], columns, [])
 
     def _rules(self, parsed_args: argparse.Namespace) -> RuleSet:
         if parsed_args.rules:
@@ -103,6 +175,11 @@ class Explain(command.Command):  # type: ignore[misc,unused-ignore]
 
 def _add_facts(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("the server")
+    group.add_argument(
+        "--server",
+        metavar="ID",
+        help="read its facts from Nova, instead of all the others here",
+    )
     group.add_argument("--state", metavar="VM_STATE", help="its vm_state")
     group.add_argument(
         "--task-state", metavar="TASK_STATE", help="its task_state, or none"
@@ -130,7 +207,8 @@ def _add_caller(parser: argparse.ArgumentParser) -> None:
         "--role",
         action="append",
         metavar="ROLE",
-        help="may be given several times (default: member)",
+        help="may be given several times (default: member; beside --server "
+        "member and reader: name what a role implies, too)",
     )
     group.add_argument(
         "--not-owner",
@@ -144,6 +222,18 @@ def _add_caller(parser: argparse.ArgumentParser) -> None:
         metavar="KEY=VALUE",
         help="any other credential; may be given several times",
     )
+
+
+def _nothing_given(parsed_args: argparse.Namespace) -> None:
+    """Refuse facts beside a server that has its own."""
+    options = [option for option in _FACTS if getattr(parsed_args, option)]
+    if parsed_args.fact:
+        options.append("fact")
+    if options:
+        named = ", ".join(f"--{o.replace('_', '-')}" for o in options)
+        raise exits.CommandError(
+            f"{named} beside --server: its facts are read", exits.USAGE
+        )
 
 
 def given(parsed_args: argparse.Namespace) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from state_policy import deploy
 from state_policy.cmd import config, exits
 from state_policy.conf.settings import QuarantineSettings, Settings
 from state_policy.engine.ports.moving import Mover
+from state_policy.engine.ports.reading import Reader
 from state_policy.engine.ruleset import RuleSet
 from state_policy.quarantine import operator, sweep
 from state_policy.quarantine.operator import Held
@@ -30,13 +31,15 @@ _Table = tuple[Sequence[str], Iterable[Sequence[Any]]]
 class Works:
     """What the commands work with.
 
+    :ivar reader: reads facts, those of third parties' kinds included
     :ivar rules: None while the filter is switched off
     :ivar enforced: whether what the rules decide is carried out
     """
 
     mover: Mover
     policy: QuarantineSettings
-    reader: deploy.Driver
+    driver: deploy.Driver
+    reader: Reader
     rules: RuleSet | None
     enforced: bool = True
 
@@ -66,6 +69,7 @@ def open_works(options: argparse.Namespace) -> Works:
         driver.mover,
         settings.quarantine,
         driver,
+        deploy.build_reader(driver),
         None if _switched_off(settings) else store.current(),
         settings.mode == "enforce",
     )
@@ -98,7 +102,7 @@ class _Command:
         try:
             super().run(parsed_args)  # type: ignore[misc]
         finally:
-            if self._works is not None and self._works.reader.hanging():
+            if self._works is not None and self._works.driver.hanging():
                 self.app.abandon = True
         return self.code
 

@@ -72,6 +72,10 @@ class Driver:
             return None
         return Caller(credentials, str(credentials.get("request_id", "")))
 
+    def caller_with(self, credentials: Mapping[str, Any]) -> Caller:
+        """Return a caller with these credentials."""
+        return Caller({"is_admin": False, **credentials})
+
     def locate(self, server_id: str) -> Location | None:
         """Find a server; capitals find it, too."""
         self.asked.append(("locate", server_id))

@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from nova import context as nova_context
+
 from state_policy.engine.ports.reading import Caller
 
 #: Where nova.api.auth leaves the context.
@@ -25,3 +27,13 @@ def of(context: Any) -> Caller:
         request_id=context.request_id or "",
         context=context,
     )
+
+
+def made_of(credentials: Mapping[str, Any]) -> Caller:
+    """Return the caller that these credentials make.
+
+    Whether it is an administrator is for Nova's policy to say. The context
+    of the thread stays as it is.
+    """
+    found = nova_context.RequestContext(overwrite=False, **credentials)
+    return of(found)

@@ -77,6 +77,14 @@ class Driver:
         """Return who sends a request, or None where nobody is known."""
         return context.caller(environ)
 
+    def caller_with(self, credentials: Mapping[str, Any]) -> Caller:
+        """Return a caller of whom only this is known.
+
+        :param credentials: ``user_id``, ``project_id``, ``roles`` and other
+            arguments of Nova's ``RequestContext``
+        """
+        return context.made_of(credentials)
+
     def locate(self, server_id: str) -> Location | None:
         """Find a server; None where there is none, or none can be found."""
         try:

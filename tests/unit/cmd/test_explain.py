@@ -133,6 +133,11 @@ def test_words_for_people(file, run):
         (("delete", "--fact", "x"), "`x` is not KEY=VALUE"),
         (("delete", "--fact", "x=y"), "unknown fact `x`"),
         (("delete", "--credential", "x=y"), "unknown credential `x`"),
+        ((), "which OPERATION?"),
+        (
+            ("--server", "x", "--state", "active", "--host-up", "true"),
+            "--state, --host-up beside --server",
+        ),
     ],
 )
 def test_usage(file, run, arguments, said):
