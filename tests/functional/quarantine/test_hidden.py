@@ -13,7 +13,7 @@ from typing import Any
 
 from state_policy.engine.operations import OPERATIONS
 from tests.functional import base
-from tests.functional.harness import surgery
+from tests.functional.harness import collation, surgery
 from tests.functional.harness.keystone import Person
 from tests.functional.harness.sameness import written
 from tests.functional.nova_reading import requests
@@ -45,7 +45,32 @@ OTHERS: tuple[tuple[str, str, Any], ...] = (
 Asked = tuple[str, str, Any, str]
 
 
-class TestEveryAddress(RequestCase):
+class HiddenCase(RequestCase):
+    """Compares a server with one that never was."""
+
+    def _compare(
+        self, server: str, asked: Asked, who: Person, prefix: str = "/v2.1"
+    ) -> None:
+        method, path, body, version = asked
+        hidden, absent = (
+            written(
+                self.ask(
+                    method,
+                    path.format(id=one, ID=one.upper()),
+                    body,
+                    who=who,
+                    prefix=prefix,
+                    microversion=version if prefix == "/v2.1" else None,
+                ),
+                one,
+            )
+            for one in (server, str(uuid.uuid4()))
+        )
+        self.assertEqual(absent, hidden, (asked, who, prefix))
+        self.assertGreaterEqual(hidden[0], 400, (asked, who, prefix))
+
+
+class TestEveryAddress(HiddenCase):
     """For its owner, for readers of his project, for strangers."""
 
     def test_as_absent(self) -> None:
@@ -77,33 +102,40 @@ class TestEveryAddress(RequestCase):
                 self._compare(server, other, base.OWNER)
             self._compare(server, asked, base.OWNER, prefix="/v2")
 
-    def _compare(
-        self, server: str, asked: Asked, who: Person, prefix: str = "/v2.1"
-    ) -> None:
-        method, path, body, version = asked
-        hidden, absent = (
-            written(
-                self.ask(
-                    method,
-                    path.format(id=one, ID=one.upper()),
-                    body,
-                    who=who,
-                    prefix=prefix,
-                    microversion=version if prefix == "/v2.1" else None,
-                ),
-                one,
-            )
-            for one in (server, str(uuid.uuid4()))
-        )
-        self.assertEqual(absent, hidden, (asked, who, prefix))
-        self.assertGreaterEqual(hidden[0], 400, (asked, who, prefix))
-
     def _state(self, server: str) -> tuple[Any, ...]:
         return (
             surgery.row(server),
             surgery.actions(server),
             surgery.events(server),
         )
+
+
+class TestCapitals(HiddenCase):
+    """Where the database finds ids in capitals, Nova does, and so do we."""
+
+    def test_as_any_other(self) -> None:
+        server = self.boot()
+        path = f"/servers/{server.upper()}"
+        with collation.without_case():
+            self.assertEqual(200, self.ask("GET", path).status)
+            answer = self.ask("DELETE", path)
+            self.assertEqual((204, b""), (answer.status, answer.body))
+            for who, status in (
+                (base.OWNER, 404),
+                (base.READER, 404),
+                (base.FOREIGNER, 404),
+                (base.OPERATOR, 200),
+                (base.INSPECTOR, 404),
+            ):
+                found = self.ask("GET", path, who=who)
+                self.assertEqual(status, found.status, who)
+            for asked in _other_doors():
+                method, door, body, version = asked
+                capitals = door.replace("{id}", "{ID}")
+                changed = (method, capitals, body, version)
+                self._compare(server, changed, base.OWNER)
+        self.assert_concealed(server)
+        self.assertEqual(1, len(self.records(server)))
 
 
 class TestUsage(RequestCase):
@@ -119,7 +151,8 @@ class TestUsage(RequestCase):
         self.assertEqual([server], self._used_by(base.INSPECTOR))
 
     def _used_by(self, who: Person) -> list[str]:
-        path = f"/os-simple-tenant-usage/{who.project_id}"
+        since = "2020-01-01T00:00:00"
+        path = f"/os-simple-tenant-usage/{who.project_id}?start={since}"
         usage = self.ask("GET", path, who=who).json["tenant_usage"]
         return [one["instance_id"] for one in usage.get("server_usages", ())]
 
