@@ -71,7 +71,9 @@ def expand(
             found.append(_shipped(prefix, name.removeprefix(prefix)))
             continue
         path = Path(os.path.normpath((relative_to or Path()) / name))
-        found += sources(None, [path]) if path.is_dir() else [path]
+        # A directory with nothing in it is no rule set: loading it tells.
+        inside = sources(None, [path]) if path.is_dir() else []
+        found += inside or [path]
     return found
 
 

@@ -33,6 +33,7 @@ _ADVICE = {
     "float": "is a number to YAML; a rule is a text",
     "timestamp": "is a date to YAML; a rule is a text",
 }
+_PAIR = 'a rule is written "name": "text", with a blank behind the colon'
 _UNPRINTABLE: re.Pattern[str] = yaml.reader.Reader.NON_PRINTABLE
 
 
@@ -88,10 +89,10 @@ def sources(
 class UnreadableError(Exception):
     """A file as a whole is refused.
 
-    :ivar line: where, from 1, or 0
+    :ivar line: where, from 1: what reads our errors wants a line in each
     """
 
-    def __init__(self, reason: str, line: int = 0) -> None:
+    def __init__(self, reason: str, line: int = 1) -> None:
         super().__init__(reason)
         self.line = line
 
@@ -150,24 +151,51 @@ def _bytes(path: Path) -> bytes:
 
 
 def _read(text: str, file: str) -> Iterator[Statement | Fault]:
+    reader = _Reader(file)
     try:
-        yield from _Reader(file).items(yaml.parse(text, Loader=_PARSER))
+        yield from reader.items(yaml.parse(text, Loader=_PARSER))
     except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        reason = getattr(error, "problem", None) or str(error)
-        raise UnreadableError(
-            _yaml_reason(str(reason), _at(text, mark)),
-            mark.line + 1 if mark else 0,
-        ) from error
+        raise _no_yaml(text, error, reader.spanning) from error
 
 
-def _yaml_reason(problem: str, character: str) -> str:
-    reason = "is no YAML: " + " ".join(problem.split())
+def _no_yaml(text: str, error: Any, spanning: Any) -> UnreadableError:
+    """Return what is wrong, where its author has to look.
+
+    :param spanning: the last quoted text that goes on in another line
+    """
+    mark = getattr(error, "problem_mark", None)
+    began = getattr(error, "context_mark", None)
+    line = mark.line + 1 if mark else 1
+    problem = " ".join(str(getattr(error, "problem", None) or error).split())
+    reason = f"is no YAML: {problem}"
+    if spanning is not None and spanning.end_mark.line + 1 == line:
+        return UnreadableError(
+            f"{reason}; a quote that opens here is closed in line {line}"
+            " only: a quote is missing",
+            spanning.start_mark.line + 1,
+        )
+    if began is not None and "quoted" in str(error.context):
+        return UnreadableError(
+            f"{reason}; a quote that opens here is never closed",
+            began.line + 1,
+        )
+    if began is not None and "simple key" in str(error.context):
+        line = began.line + 1
+        return UnreadableError(f"{reason}; {_PAIR}", line)
+    return UnreadableError(reason + _yaml_advice(text, mark), line)
+
+
+def _yaml_advice(text: str, mark: Any) -> str:
+    """Return what to do about the line of a mark, or nothing."""
+    character = _at(text, mark)
     if character == "\t":
-        return reason + "; indent with blanks, not with a tab"
+        return "; indent with blanks, not with a tab"
+    line = text.split("\n")[mark.line : mark.line + 1] if mark else []
+    if any("".join(line).count(quote) % 2 for quote in "\"'"):
+        return "; a quote is missing in this line, or one too many"
     if character in ("@", "%", "`"):
-        return f'{reason}; quote the rule, as in "{character}"'
-    return reason
+        return f'; quote the rule, as in "{character}"'
+    return ""
 
 
 def _at(text: str, mark: Any) -> str:
@@ -184,6 +212,8 @@ class _Reader:
     def __init__(self, file: str) -> None:
         self._file = file
         self._lines: dict[str, int] = {}
+        #: The last text in quotes that goes on in another line.
+        self.spanning: Any = None
 
     def items(self, events: Iterator[Any]) -> Iterator[Statement | Fault]:
         documents = 0
@@ -201,10 +231,10 @@ class _Reader:
     ) -> Iterator[Statement | Fault]:
         if isinstance(event, yaml.MappingStartEvent):
             yield from self._pairs(events)
-        elif not (_is_plain(event) and event.value == ""):
-            _skip(event, events)
-            yield self._fault(
-                event, "the file is not a mapping of rule names to rules"
+        elif not _is_nothing(event):
+            raise UnreadableError(
+                f"the file is not a mapping of rule names to rules; {_PAIR}",
+                event.start_mark.line + 1,
             )
 
     def _pairs(self, events: Iterator[Any]) -> Iterator[Statement | Fault]:
@@ -212,14 +242,26 @@ class _Reader:
             if isinstance(key, yaml.MappingEndEvent):
                 return
             _skip(key, events)
+            self._note(key)
             value = next(events)
             _skip(value, events)
+            self._note(value)
             yield from self._pair(key, value)
+
+    def _note(self, event: Any) -> None:
+        quoted = isinstance(event, yaml.ScalarEvent) and event.style in (
+            "'",
+            '"',
+        )
+        if quoted and event.start_mark.line < event.end_mark.line:
+            self.spanning = event
 
     def _pair(self, key: Any, value: Any) -> Iterator[Statement | Fault]:
         reason = _not_text(key)
         if reason:
             what = shown(key.value) if hasattr(key, "value") else "a key"
+            # What is said of a rule behind the semicolon helps no name.
+            reason = f"{reason.partition(';')[0]}; quote it"
             yield self._fault(key, f"the rule name {what} {reason}")
             return
         name, line = key.value, key.start_mark.line + 1
@@ -244,6 +286,11 @@ class _Reader:
 
 def _is_plain(event: Any) -> bool:
     return isinstance(event, yaml.ScalarEvent) and not event.style
+
+
+def _is_nothing(event: Any) -> bool:
+    # A tag alone, as in a file with one `!`, is a slip and not an empty file.
+    return _is_plain(event) and event.value == "" and event.tag is None
 
 
 def _skip(event: Any, events: Iterator[Any]) -> None:

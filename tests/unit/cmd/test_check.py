@@ -38,9 +38,18 @@ def test_a_directory(write, tmp_path, capsys):
     assert f"{tmp_path}/a.yaml:1: " in capsys.readouterr().out
 
 
+def test_a_directory_with_nothing_in_it(tmp_path, capsys):
+    path = tmp_path / "rules.yaml"
+    path.mkdir()
+    assert app.main(["check", str(path)]) == 3
+    out = capsys.readouterr().out
+    assert out == f"{path}:1: is a directory, not a file\n"
+
+
 def test_absent(tmp_path, capsys):
     assert app.main(["check", str(tmp_path / "no.yaml")]) == 3
-    assert "no such file or directory" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert out.startswith(f"{tmp_path}/no.yaml:1: cannot be read: no such")
 
 
 def test_runtime(write, capsys):

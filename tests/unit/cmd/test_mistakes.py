@@ -27,8 +27,8 @@ MISTAKES = {
     ),
     "missing quote": (
         '"server:stop": "server.vm_state:active\n"server:start": "@"',
-        2,
-        (),
+        1,
+        ("a quote that opens here", "line 2", "a quote is missing"),
     ),
     "tab": (
         '"server:stop":\n\t"@"',

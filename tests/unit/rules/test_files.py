@@ -20,22 +20,22 @@ def fault(path) -> str:
 def test_absent(tmp_path):
     path = tmp_path / "no.yaml"
     assert fault(path) == (
-        f"{path}: cannot be read: no such file or directory"
+        f"{path}:1: cannot be read: no such file or directory"
     )
 
 
 def test_directory(tmp_path):
-    assert fault(tmp_path) == f"{tmp_path}: is a directory, not a file"
+    assert fault(tmp_path) == f"{tmp_path}:1: is a directory, not a file"
 
 
 def test_pipe_does_not_block(tmp_path):
     path = tmp_path / "pipe"
     os.mkfifo(path)
-    assert fault(path) == f"{path}: is not a regular file"
+    assert fault(path) == f"{path}:1: is not a regular file"
 
 
 def test_device():
-    assert fault("/dev/zero") == "/dev/zero: is not a regular file"
+    assert fault("/dev/zero") == "/dev/zero:1: is not a regular file"
 
 
 def test_dangling_link(tmp_path):
@@ -56,7 +56,7 @@ def test_unreadable(tmp_path, monkeypatch):
             raise PermissionError(13, "Permission denied")
 
         monkeypatch.setattr("state_policy.rules.files.os.open", refuse)
-    assert fault(path) == f"{path}: cannot be read: permission denied"
+    assert fault(path) == f"{path}:1: cannot be read: permission denied"
 
 
 def test_name_that_no_file_can_have():
@@ -66,7 +66,7 @@ def test_name_that_no_file_can_have():
 def test_too_large(tmp_path):
     path = tmp_path / "a.yaml"
     path.write_bytes(b"# " + b"x" * 10_000_000)
-    assert fault(path) == f"{path}: is larger than {MAX_BYTES} bytes"
+    assert fault(path) == f"{path}:1: is larger than {MAX_BYTES} bytes"
 
 
 def test_as_large_as_may_be(tmp_path):

@@ -383,9 +383,49 @@ ONE = {
     "tag": ('"server:stop": !!str 5', 1, "has a YAML tag"),
     "tab": ('\t"server:stop": "@"', 1, "not with a tab"),
     "quote not closed": (
-        '"server:stop": "rule:busy\n"server:start": "@"',
+        '# a\n"server:stop": "rule:busy\n"server:start": "@"',
         2,
-        "is no YAML",
+        "a quote that opens here is closed in line 3 only: a quote is missing",
+    ),
+    "quote of the other sort not closed": (
+        "'server:stop': 'rule:busy\n'server:start': '@'",
+        1,
+        "a quote is missing",
+    ),
+    "quote of a name not closed": (
+        '"server:stop": "@"\n"server:start: "@"\n"server:pause": "@"',
+        2,
+        "a quote is missing",
+    ),
+    "quote of the first name not closed": (
+        '"server:start: "rule:busy"',
+        1,
+        'a rule is written "name": "text"',
+    ),
+    "quote of the last rule not closed": (
+        '"server:start": "@"\n"server:stop": "@\n\n',
+        2,
+        "a quote that opens here is never closed",
+    ),
+    "quote at the end alone": (
+        '"server:stop": rule:busy"',
+        1,
+        "did you mean `busy`?",
+    ),
+    "no blank behind the first name": (
+        '"server:stop":"@"\n"server:start": "@"',
+        1,
+        "with a blank behind the colon",
+    ),
+    "no blank behind a name": (
+        '"server:stop": "@"\n"server:start":"@"\n"server:pause": "@"',
+        2,
+        "with a blank behind the colon",
+    ),
+    "no colon": (
+        '"server:stop": "@"\n"server:start" "@"',
+        2,
+        'a rule is written "name": "text"',
     ),
     "list for a file": (
         '- "server:stop"',
@@ -393,6 +433,8 @@ ONE = {
         "the file is not a mapping of rule names to rules",
     ),
     "text for a file": ("server:stop", 1, "the file is not a mapping"),
+    "exclamation mark for a file": ("# all\n!\n", 2, "the file is not a map"),
+    "tag for a file": ("!0", 1, "the file is not a mapping"),
     "null for a file": ("null", 1, "the file is not a mapping"),
     "two documents": (
         '"server:stop": "@"\n---\n"server:start": "!"',
