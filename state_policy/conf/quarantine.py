@@ -33,7 +33,8 @@ Related options:
         "projects",
         default=[],
         help="""
-Ids of the projects that take quarantined servers, in order of preference.
+Ids, not names, of the projects that take quarantined servers, in order of
+preference.
 
 Only operators should be members. The quotas of these projects limit what can
 be in quarantine at a time. Every API host must have the same list, and a
@@ -155,7 +156,7 @@ whole cloud from filling the quarantine.
         "excluded_projects",
         default=[],
         help="""
-Ids of projects whose servers never go into quarantine.
+Ids, not names, of projects whose servers never go into quarantine.
 
 Their requests go on to Nova as if the rule were false.
 """,

@@ -8,6 +8,7 @@ kept here and never written into the configuration of the process.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -23,6 +24,10 @@ from state_policy.conf._values import SettingsError, parse, read
 _HOME = Path("/etc/state_policy")
 #: What the paste file puts before an option of the quarantine's group.
 PREFIX = "quarantine_"
+
+#: What the compute API's own routes take for the id of a project (Nova 34,
+#: ``nova.api.openstack.ProjectMapper``). A name seldom looks like one.
+_PROJECT_ID = re.compile(r"[0-9a-f-]+")
 
 _FILTER = filter_conf.GROUP.name
 _QUARANTINE = quarantine_conf.GROUP.name
@@ -197,6 +202,12 @@ def _quarantine_faults(values: QuarantineSettings) -> Iterator[str]:
 
     if not values.projects:
         yield fault("projects", "must name a project while enabled is true")
+    for name in ("projects", "excluded_projects"):
+        for project in getattr(values, name):
+            if not _PROJECT_ID.fullmatch(project):
+                yield fault(
+                    name, f"`{project}` is no id of a project, perhaps a name"
+                )
     if not values.user:
         yield fault("user", "must be set while enabled is true")
     if len(set(values.projects)) < len(values.projects):

@@ -36,6 +36,11 @@ BAD: tuple[tuple[Mapping[str, str], str, tuple[str, ...]], ...] = (
         "",
         ("user: must be set",),
     ),
+    (
+        {**QUARANTINE, "quarantine_projects": "troubleshooting"},
+        "",
+        ("projects: `troubleshooting` is no id of a project",),
+    ),
     ({"driver": "nowhere"}, "", ("`nowhere` is not installed",)),
 )
 

@@ -131,7 +131,7 @@ def test_quarantine_needs_a_driver_that_moves(policy: Path) -> None:
     found = faults(
         policy,
         quarantine_enabled="true",
-        quarantine_projects="q",
+        quarantine_projects="a0",
         quarantine_user="u",
     )
     assert found == ("effect `quarantine`: the driver cannot move servers",)
@@ -149,7 +149,7 @@ def test_quarantine_brings_guard_and_events(
     found = build(
         policy,
         quarantine_enabled="true",
-        quarantine_projects="q",
+        quarantine_projects="a0",
         quarantine_user="u",
     )
     assert found.guard is not None and found.events is not None

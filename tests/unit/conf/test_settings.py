@@ -136,19 +136,27 @@ def test_all_bad_values_are_named_at_once(tmp_path):
     ("lines", "said"),
     [
         ("user = u", "projects: must name a project"),
-        ("projects = p", "user: must be set"),
-        ("projects = p, p\nuser = u", "projects: names a project twice"),
+        ("projects = a1", "user: must be set"),
+        ("projects = a1, a1\nuser = u", "projects: names a project twice"),
         (
-            "projects = p\nuser = u\non_full = next",
+            "projects = a1\nuser = u\non_full = next",
             "on_full: `next` needs a second project",
         ),
         (
-            "projects = p\nuser = u\nexcluded_projects = q,p",
-            "excluded_projects: `p` is in projects too",
+            "projects = a1\nuser = u\nexcluded_projects = b2,a1",
+            "excluded_projects: `a1` is in projects too",
         ),
         (
-            "projects = p\nuser = u\nretention = 60",
+            "projects = a1\nuser = u\nretention = 60",
             "retention: 60 s is shorter than the deadline",
+        ),
+        (
+            "projects = a1,troubleshooting\nuser = u",
+            "projects: `troubleshooting` is no id of a project",
+        ),
+        (
+            "projects = a1\nuser = u\nexcluded_projects = billing",
+            "excluded_projects: `billing` is no id of a project",
         ),
     ],
 )
@@ -165,10 +173,10 @@ def test_combinations_that_cannot_work(tmp_path, lines, said):
 def test_two_projects_may_be_tried_in_turn(tmp_path):
     settings = _settings(
         tmp_path,
-        "[state_policy_quarantine]\nenabled = true\nprojects = p, q\n"
+        "[state_policy_quarantine]\nenabled = true\nprojects = a1, b2\n"
         "user = u\non_full = next\n",
     )
-    assert settings.quarantine.projects == ("p", "q")
+    assert settings.quarantine.projects == ("a1", "b2")
 
 
 def test_paste_overrides_are_typed_and_local(tmp_path):
@@ -181,7 +189,7 @@ def test_paste_overrides_are_typed_and_local(tmp_path):
             "policy_dirs": "a.d, /b.d",
             "disable_by_file_path": "/run/off",
             "quarantine_enabled": "true",
-            "quarantine_projects": "p,q",
+            "quarantine_projects": "a1,b2",
             "quarantine_user": "u",
             "quarantine_request_budget": "1.5",
         }
@@ -190,7 +198,7 @@ def test_paste_overrides_are_typed_and_local(tmp_path):
     assert changed.policy_dirs == (tmp_path / "a.d", Path("/b.d"))
     assert changed.disable_by_file_path == Path("/run/off")
     assert changed.quarantine.enabled is True
-    assert changed.quarantine.projects == ("p", "q")
+    assert changed.quarantine.projects == ("a1", "b2")
     assert changed.quarantine.request_budget == 1.5
     assert changed.quarantine.deadline == settings.quarantine.deadline
     # Neither the first settings nor the configuration has moved.
