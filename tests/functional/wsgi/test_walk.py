@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import functools
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
+import pytest
 from nova import policies
 from nova.api.openstack.compute import routes
 
@@ -76,6 +78,43 @@ def test_second_address_has_the_actions_that_we_know() -> None:
     assert not subs
     live = {a for a, m in main.wsgi_actions.items() if not _removed(main, m)}
     assert live == doors._BOOT_ACTIONS
+
+
+class New:
+    """A controller that a later Nova might have."""
+
+    def index(self, req: Any, server_id: str) -> None:
+        """Do something to a server."""
+
+
+def test_an_operation_that_is_not_known_is_found(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    route = "/servers/{server_id}/os-new"
+    more = {
+        "GET": [functools.partial(routes._create_controller, New), "index"]
+    }
+    monkeypatch.setattr(
+        routes, "ROUTE_LIST", (*routes.ROUTE_LIST, (route, more))
+    )
+    with pytest.raises(AssertionError, match="os-new"):
+        test_every_route_is_an_operation()
+
+
+@pytest.mark.parametrize(
+    ("name", "walk"),
+    [
+        ("list_tags", test_every_route_is_an_operation),
+        ("pause", test_every_action_is_an_operation),
+    ],
+)
+def test_an_operation_that_is_missing_is_found(
+    name: str, walk: Callable[[], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rest = {n: op for n, op in OPERATIONS.items() if n != name}
+    monkeypatch.setitem(walk.__globals__, "OPERATIONS", rest)
+    with pytest.raises(AssertionError):
+        walk()
 
 
 def test_every_gate_is_a_policy_of_nova() -> None:
