@@ -16,5 +16,8 @@ def start(arguments: Sequence[str]) -> None:
         values; none: where Nova looks by itself
     """
     config.parse_args(["state-policy", *arguments], prog="nova")
+    if not (config.CONF.log_file or config.CONF.log_dir):
+        # oslo.log would write to standard output, among the tables.
+        config.CONF.set_override("use_stderr", True)
     logging.setup(config.CONF, "nova")
     objects.register_all()
