@@ -15,8 +15,9 @@ from cliff import command
 
 from state_policy.cmd import exits, output, rulefiles
 from state_policy.cmd.casefile import values
+from state_policy.cmd.casefile.coverage import asked
 from state_policy.engine.evaluate import decide
-from state_policy.engine.facts import CALLER, Age
+from state_policy.engine.facts import CALLER, Age, Facts
 from state_policy.engine.operations import OPERATIONS
 from state_policy.engine.ruleset import RuleSet
 
@@ -72,7 +73,16 @@ class Replay(command.Command):  # type: ignore[misc,unused-ignore]
             ) as log:
                 replay.run(rules, log)
         except OSError as error:
-            raise exits.CommandError(str(error), exits.USAGE) from error
+            reason = (error.strerror or str(error)).lower()
+            raise exits.CommandError(
+                f"{parsed_args.log}: cannot be read: {reason}", exits.USAGE
+            ) from error
+        if replay.skipped and not replay.read:
+            raise exits.CommandError(
+                f"no decision found in {parsed_args.log}: is it the log of "
+                "`state_policy.decisions`?",
+                exits.USAGE,
+            )
         rows = [_row(change) for change in replay.changes()]
         lines = [*(_line(row) for row in rows), replay.summary()]
         output.write(
@@ -95,23 +105,35 @@ class Replayed:
     def run(self, rules: RuleSet, lines: Iterable[str]) -> None:
         """Decide again on every line."""
         for line in lines:
-            entry = _entry(line)
-            if entry is None:
+            try:
+                entry = _entry(line)
+                facts = None if entry is None else _facts(entry)
+            except (TypeError, ValueError, RecursionError):
+                # JSON, but no line that a filter wrote.
+                entry = facts = None
+            if entry is None or facts is None:
                 self.skipped += bool(line.strip())
                 continue
             self.read += 1
-            self._replay(rules, entry)
+            self._replay(rules, entry, facts)
 
-    def _replay(self, rules: RuleSet, entry: Mapping[str, Any]) -> None:
+    def _replay(
+        self, rules: RuleSet, entry: Mapping[str, Any], facts: Facts
+    ) -> None:
         operation = entry["operation"]
-        decision = decide(rules, operation, _facts(entry))
+        decision = decide(rules, operation, facts)
         old = _told(entry["verdict"], entry.get("code"))
         new = _told(decision.verdict, decision.code)
-        if old == new and not decision.undecided:
+        undecided = any(
+            rule.test(facts) is None for rule in asked(rules, operation, facts)
+        )
+        if old == new and not undecided:
             return
-        if old == new and entry.get("undecided"):
+        # What the same rules left open then is no change.
+        same = entry.get("revision") == rules.revision
+        if old == new and (same or entry.get("undecided")):
             return
-        key = operation, old, new, decision.undecided
+        key = operation, old, new, undecided
         change = self._changes.setdefault(key, Change(*key))
         change.count += 1
         change.projects[str(entry.get("project") or "-")] += 1

@@ -26,6 +26,7 @@ _EXPECT: Mapping[str, type | tuple[type, ...]] = {
     "message_contains": (str, list),
     "evidence": bool,
 }
+_MERGE = "tag:yaml.org,2002:merge"
 _TOP = ("tests", "invalid")
 _SUFFIXES = (".yaml", ".yml")
 _Item = TypeVar("_Item", Case, Invalid)
@@ -54,14 +55,29 @@ def _mapping(loader: yaml.SafeLoader, node: yaml.MappingNode) -> _Mapping:
     found = _Mapping()
     found.line = node.start_mark.line + 1
     found.lines = {}
-    for key_node, value_node in node.value:
+    own = [pair for pair in node.value if pair[0].tag != _MERGE]
+    for key_node, value_node in own:
         key = str(loader.construct_object(key_node, deep=True))
         line = key_node.start_mark.line + 1
         if key in found:
             raise _FaultError(line, f"{shown(key)} is stated twice")
         found[key] = loader.construct_object(value_node, deep=True)
         found.lines[key] = line
+    stated = set(found)
+    for key_node, value_node in _merged(loader, node):
+        key = str(loader.construct_object(key_node, deep=True))
+        if key not in stated:
+            found[key] = loader.construct_object(value_node, deep=True)
+            found.lines[key] = found.line
     return found
+
+
+def _merged(loader: yaml.SafeLoader, node: yaml.MappingNode) -> list[Any]:
+    """Return what `<<` brings in, the later of two alike being the one."""
+    pairs = [pair for pair in node.value if pair[0].tag == _MERGE]
+    other = yaml.MappingNode(node.tag, pairs, node.start_mark, node.end_mark)
+    loader.flatten_mapping(other)
+    return list(other.value)
 
 
 _Loader.add_constructor("tag:yaml.org,2002:map", _mapping)

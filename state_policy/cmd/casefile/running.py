@@ -63,7 +63,11 @@ def run(suite: Suite, coverage: Coverage | None = None) -> list[Result]:
 
 
 def _run_case(case: Case, loaded: Loader, coverage: Coverage | None) -> Result:
-    rules = loaded(case.file.parent, case.rules)
+    try:
+        rules = loaded(case.file.parent, case.rules)
+    except CommandError as error:
+        place = f"{case.file}:{case.line}"
+        raise CommandError(f"{place}: {error}", error.exit_code) from error
     decision = decide(rules, case.operation, case.facts)
     if coverage is not None:
         coverage.note(rules, case.operation, case.facts)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -73,11 +74,13 @@ def age(value: Any) -> Age:
     if isinstance(value, bool):
         raise ValueError(f"{shown(str(value))} is no span of time")
     if isinstance(value, int | float):
+        if not (math.isfinite(value) and value >= 0):
+            raise ValueError(f"{shown(str(value))} is no span of time")
         return Age(float(value))
     text = str(value)
     exact = not text.startswith(">=")
     text = text.removeprefix(">=")
-    if text.isdigit():
+    if text.isdecimal():
         return Age(float(text), exact)
     return Age(float(matches.duration(text)), exact)
 
@@ -87,7 +90,7 @@ def _age(kind: Any, value: Any) -> Age:
 
 
 def _count(kind: Any, value: Any) -> int:
-    if isinstance(value, bool) or not str(value).isdigit():
+    if isinstance(value, bool) or not str(value).isdecimal():
         raise ValueError(f"{shown(str(value))} is no whole number")
     return int(value)
 

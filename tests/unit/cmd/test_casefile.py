@@ -124,6 +124,10 @@ def test_rules_that_do_not_load(suite, run):
         ("61m", "61", None, None),
         ("61m", "61y", 7, "`61y`"),
         ("cloud.stuck: 1", "cloud.stuck: x", 7, "no whole number"),
+        ("cloud.stuck: 1", "cloud.stuck: \u00b2", 7, "no whole number"),
+        ("61m", "\u00b2", 7, "is no span of time"),
+        ("61m", "-61", 7, "`-61` is no span of time"),
+        ("61m", ".inf", 7, "`inf` is no span of time"),
         ("host_up: true", "host_up: maybe", 7, "neither true nor false"),
         ("host_up: true", "host_up: ", 7, "write `none` for no value"),
         ("owner: true", "ower: true", 6, "unknown credential `ower`"),
@@ -152,6 +156,26 @@ def test_a_bad_case_file(suite, run, old, new, line, reason):
     first = err.splitlines()[0]
     assert first.startswith(f"{folder}/cases.yaml:{line}: ")
     assert reason in first
+
+
+def test_mappings_can_be_merged(suite, run):
+    text = CASES.replace("  given: {vm_state: b", "  given: &old {vm_state: b")
+    text = text.replace(
+        "vm_state: active, task", "<<: *old, vm_state: active, task"
+    )
+    assert text.count("old") == CASES.count("old") + 2
+    assert run("test", suite(text))[0] == 0
+    text = text.replace("<<: *old", "<<: *old, vm_state: error")
+    code, _, err = run("test", suite(text))
+    assert code == 2
+    assert "`vm_state` is stated twice" in err
+
+
+def test_rules_that_nobody_knows(suite, run):
+    folder = suite(CASES.replace("[rules.yaml]", '["preset:inrt"]', 1))
+    code, _, err = run("test", folder)
+    assert code == 2
+    assert err.startswith(f"{folder}/cases.yaml:3: unknown preset `inrt`")
 
 
 def test_all_faults_at_once(suite, run):

@@ -2,6 +2,7 @@
 """`state-policy diff` and `state-policy replay`."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -160,4 +161,44 @@ def test_facts_that_the_log_lacks_are_said(log, file, run):
 def test_no_such_log(files, run, tmp_path):
     code, _, err = run("replay", tmp_path / "no.log", files[0])
     assert code == 2
-    assert "no.log" in err
+    assert err.endswith("no.log: cannot be read: no such file or directory\n")
+
+
+def test_a_suffix_that_the_log_cannot_decide_is_said(log, file, run_json):
+    rules = file('"server:delete:quarantine": "server.locked:true"')
+    code, rows = run_json("replay", log, rules)
+    assert code == 1
+    assert {row["new"] for row in rows} == {"allow"}
+    assert all(row["undecided"] for row in rows)
+
+
+def test_what_the_same_rules_left_open_is_no_change(file, run):
+    rules = file('"server:delete:quarantine": "server.locked:true"')
+    log = file(line(load([rules]), "delete", "p1") + "\n", "decisions.log")
+    assert run("replay", log, rules)[0] == 0
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"roles": 5},
+        {"operation": ["delete"]},
+        {"facts": {"server.state_age": {"seconds": "x", "exact": True}}},
+        {"facts": 5},
+    ],
+)
+def test_a_line_that_no_filter_wrote_is_skipped(log, files, file, run, change):
+    good = Path(log).read_text().splitlines()[0]
+    bad = json.dumps({**json.loads(good), **change})
+    deep = "{" + '"a": [' * 100_000
+    changed = file("\n".join([good, bad, deep]), "changed.log")
+    code, lines, _ = run("replay", changed, files[1])
+    assert code == 0
+    assert lines[-1] == "0 of 1 decisions would be another; 2 lines skipped"
+
+
+def test_a_log_without_a_decision_is_an_error(files, file, run):
+    code, _, err = run("replay", file("a\nb\n", "other.log"), files[1])
+    assert code == 2
+    assert "no decision found in" in err
+    assert run("replay", file("", "new.log"), files[1])[0] == 0
