@@ -8,6 +8,8 @@ PIP := $(PY) -m pip --disable-pip-version-check
 TESTS ?=
 # Processes for the functional tests.
 JOBS ?= 2
+# Where demo-serve listens.
+PORT ?= 8774
 
 # The first Python that is new enough; PYTHON=... chooses another one.
 PYTHON ?= $(shell for p in python3 python3.11 python3.12 python3.13; do \
@@ -67,7 +69,7 @@ demo: $(RUN)
 	$(PY) -m demo
 
 demo-serve: $(RUN)
-	$(PY) -m demo --serve
+	$(PY) -m demo --serve --port $(PORT)
 
 test: test-unit test-functional
 

@@ -59,13 +59,22 @@ def forever(cloud: Cloud, port: int) -> int:
     stuck, hold = cloud.boot_held(name="stuck")
     hold.patience = _LONG
     cloud.age(stuck)
-    server = simple_server.make_server(
-        HOST,
-        port,
-        Tokens(cloud.api_fixture.app()),
-        server_class=_Threads,
-        handler_class=_Quiet,
-    )
+    try:
+        server = simple_server.make_server(
+            HOST,
+            port,
+            Tokens(cloud.api_fixture.app()),
+            server_class=_Threads,
+            handler_class=_Quiet,
+        )
+    except OSError as error:
+        hold.release()
+        print(
+            f"Port {port} is not to be had ({error.strerror}); choose another "
+            "with `make demo-serve PORT=18774`.",
+            flush=True,
+        )
+        return 1
     print(_greeting(server.server_port, stuck), flush=True)
     try:
         server.serve_forever()
