@@ -24,6 +24,9 @@ LOG = logging.getLogger(__name__)
 #: Seconds between two looks at the files.
 INTERVAL = 1.0
 
+#: Seconds by which stamps of files may lag behind the clock, and more.
+_COARSE = 1.0
+
 _Path = str | os.PathLike[str]
 
 #: What tells that a file changed; an older time is a change too.
@@ -47,15 +50,18 @@ class Store:
         *,
         interval: float = INTERVAL,
         clock: Callable[[], float] = time.monotonic,
+        wall: Callable[[], float] = time.time,
         loader: Callable[[Sequence[Path]], RuleSet] = load,
     ) -> None:
         """Load the files.
 
         :param interval: seconds between two looks at the files
+        :param wall: the time that files are stamped with
         :raises RulesError: where they are faulty
         """
         self._where = (policy_file, tuple(policy_dirs))
         self._interval, self._clock, self._loader = interval, clock, loader
+        self._wall = wall
         self._lock = threading.Lock()
         self.faults: tuple[Fault, ...] = ()
         self.refusals = self.reloads = 0
@@ -80,12 +86,15 @@ class Store:
         return tuple((path, _stat(path)) for path in sources(*self._where))
 
     def _refresh(self) -> None:
-        """Take what changed, once it has stayed the same for two looks.
+        """Take what changed, once it has stayed the same for a while.
 
-        A file that is just being written is not taken half written.
+        A file that is just being written is not taken half written. Where
+        no request has come for long, the first one finds a change that is
+        old already, and is decided by it.
         """
         seen = self._look()
-        settled, self._seen = seen == self._seen, seen
+        settled = seen == self._seen or self._rested(seen)
+        self._seen = seen
         if not settled or seen == self._taken:
             return
         try:
@@ -100,6 +109,17 @@ class Store:
             LOG.exception("Reading changed rules failed")
             self._refuse((Fault("rules", 0, f"cannot be read: {error}"),))
         self._taken = seen
+
+    def _rested(self, seen: _Signature) -> bool:
+        """Return whether the last change is longer ago than an interval.
+
+        By the inode's time, which nobody can set. A clock that was put back
+        makes it lie in the future: then two looks decide.
+        """
+        if any(len(signature) == 1 for _, signature in seen):
+            return False  # absent, for who knows how long
+        newest = max((found[1] for _, found in seen), default=0) / 1e9
+        return self._wall() - newest > self._interval + _COARSE
 
     def _take(self, rules: RuleSet, lost: Sequence[Fault]) -> None:
         if lost:

@@ -4,6 +4,7 @@
 import logging
 import os
 import threading
+import time
 
 import pytest
 
@@ -67,6 +68,23 @@ def test_a_file_being_written_is_not_taken(path):
     path.write_text("# still the same\n" + SHUT)
     assert shut(look(store, 5))
     assert store.faults == ()
+
+
+def test_the_first_look_for_long_takes_what_has_long_changed(path):
+    """A worker without requests looks at nothing; its next is no guess."""
+    clock = Clock()
+    later = Store(
+        path, interval=1.0, clock=clock, wall=lambda: time.time() + 60
+    )
+    put_back = Store(
+        path, interval=1.0, clock=clock, wall=lambda: time.time() - 60
+    )
+    path.write_text(OPEN)
+    clock.now = 100.0
+    assert not shut(look(later, 1))
+    assert shut(look(put_back, 1))
+    clock.now = 101.0
+    assert not shut(look(put_back, 1))
 
 
 def test_an_older_time_is_taken(path):
