@@ -25,8 +25,10 @@ from state_policy.rules import load
 from tests.property import strategies
 from tests.property.brute import Brute, states
 
-#: Random cells in all, in this module's largest test.
-CELLS = int(os.environ.get("STATE_POLICY_CELLS", "100000"))
+#: Random cells in all, in this module's largest test; many more by
+#: `make fuzz`.
+CELLS = int(os.environ.get("STATE_POLICY_CELLS", "20000"))
+MANY_CELLS = 100_000
 #: Rule sets that these are spread over.
 SETS = 50
 
@@ -124,7 +126,12 @@ def random_cell(rng, space):
     return choice, dd.pair_bit(*state), facts
 
 
-def test_random_cells_are_those_of_the_enforcer(folder):
+@pytest.mark.parametrize(
+    "count",
+    [CELLS, pytest.param(MANY_CELLS, marks=pytest.mark.fuzz)],
+    ids=["short", "whole"],
+)
+def test_random_cells_are_those_of_the_enforcer(folder, count):
     """Both `check`'s tables and `diff`'s cells, 0 differences."""
     rng = random.Random(7)
     files = random_files(SETS)
@@ -137,7 +144,7 @@ def test_random_cells_are_those_of_the_enforcer(folder):
         for item in found.differences:
             by_operation.setdefault(item.operation, []).append(item)
         brutes = Brute(old), Brute(new)
-        for _ in range(CELLS // SETS):
+        for _ in range(count // SETS):
             choice, bit, facts = random_cell(rng, found.space)
             name = rng.choice(("delete", "force_delete", "stop", "rebuild"))
             seen = [brute.verdict(name, facts) for brute in brutes]
@@ -155,7 +162,7 @@ def test_random_cells_are_those_of_the_enforcer(folder):
             expected = [tuple(labels)] if labels[0] != labels[1] else []
             wrong += changes != expected
             different += seen[0] != seen[1]
-    assert compared >= CELLS // SETS * SETS
+    assert compared >= count // SETS * SETS
     assert different > compared // 20, "the sets hardly differ"
     assert wrong == 0
 
