@@ -29,6 +29,9 @@ Result = upgradecheck.Result
 #: Nova's own; without Nova's code our configuration does not know it.
 _PASTE = cfg.StrOpt("api_paste_config", default="api-paste.ini")
 
+#: oslo.middleware's, of which Nova's pipelines have the filter `sizelimit`.
+_ACCEPTED = cfg.IntOpt("max_request_body_size", default=114688)
+
 
 class Checks(upgradecheck.UpgradeCommands):
     """The checks; each names everything that it finds."""
@@ -42,9 +45,17 @@ class Checks(upgradecheck.UpgradeCommands):
     def configuration(self) -> Result:
         """Whether the options have usable values, those in paste too."""
         try:
-            self._settings()
+            settings = self._settings()
         except (SettingsError, cfg.Error, ValueError) as error:
             return Result(Code.FAILURE, str(error))
+        accepted = self._conf.oslo_middleware.max_request_body_size
+        if accepted > settings.max_body:
+            return Result(
+                Code.FAILURE,
+                f"[state_policy] max_body is {settings.max_body}, less than "
+                f"[oslo_middleware] max_request_body_size, {accepted}: an "
+                "action with a body between them passes by every rule",
+            )
         return Result(Code.SUCCESS)
 
     def rules(self) -> Result:
@@ -133,6 +144,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     conf = cfg.ConfigOpts()
     our_conf.register_opts(conf)
     conf.register_opt(_PASTE, group="wsgi")
+    conf.register_opt(_ACCEPTED, group="oslo_middleware")
     try:
         return upgradecheck.main(
             conf,

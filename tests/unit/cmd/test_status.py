@@ -67,6 +67,20 @@ def test_bad_option_in_the_paste_file(check, host):
     assert "`moode` is not an option" in found["Configuration"][1]
 
 
+@pytest.mark.parametrize(
+    ("ours", "ready"), [("", False), ("max_body = 200000\n", True)]
+)
+def test_bodies_that_nova_takes_and_no_rule_sees(check, host, ours, ready):
+    (host / "nova.conf").write_text(
+        f"[state_policy]\n{ours}"
+        "[oslo_middleware]\nmax_request_body_size = 200000\n"
+    )
+    code, found = check()
+    assert (code == 0) is ready
+    told = found["Configuration"][1] or ""
+    assert ("passes by every rule" in told) is not ready
+
+
 def test_rules_that_do_not_load(check, host):
     (host / "state_policy.yaml").write_text(
         '"server:stop": "server.vm_sate:active"\n'
