@@ -54,7 +54,7 @@ project.deletes:10m     | :>=1        | :>=1           | :>=1    | :>=1
 cloud.stuck             | <1          | <2             | <2      | <2
 """
 
-#: The sweep gives these to its own rules: tests/functional/quarantine.
+#: The sweep alone gives these to rules (test_rules_of_the_sweep).
 OF_THE_SWEEP = {"quarantine.age", "quarantine.completed"}
 
 
