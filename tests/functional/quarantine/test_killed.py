@@ -82,7 +82,7 @@ ENDS = {
     "conceal": (settled, 7, owners),
     "settle": (settled, 2, settled),
     "release": (owners, 6, settled),
-    "purge": (deleted, 3, settled),
+    "purge": (deleted, 4, settled),
 }
 
 
