@@ -97,17 +97,21 @@ class Store:
         self._seen = seen
         if not settled or seen == self._taken:
             return
+        faults: tuple[Fault, ...] = ()
         try:
             rules = self._loader([path for path, _ in seen])
             if self._look() != seen:
                 return
             self._take(rules, _lost(self._rules, rules, seen))
         except RulesError as error:
-            self._refuse(error.faults)
+            faults = error.faults
         except Exception as error:
             # An error of ours must not reach the request that looked.
             LOG.exception("Reading changed rules failed")
-            self._refuse((Fault("rules", 0, f"cannot be read: {error}"),))
+            faults = (Fault("rules", 0, f"cannot be read: {error}"),)
+        if faults:
+            # Not while it is handled: oslo.log would add all of it again.
+            self._refuse(faults)
         self._taken = seen
 
     def _rested(self, seen: _Signature) -> bool:

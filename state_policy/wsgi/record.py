@@ -112,13 +112,19 @@ class Recorder:
         """Log a failure of ours, without the values that made it."""
         self.counters.add("fault")
         frames = traceback.extract_tb(error.__traceback__)
-        LOG.error(
-            "the filter failed and the request went on to Nova: %s at %s",
-            type(error).__name__,
-            " < ".join(
-                f"{frame.filename}:{frame.lineno}" for frame in frames[::-1]
-            ),
+        place = " < ".join(
+            f"{frame.filename}:{frame.lineno}" for frame in frames[::-1]
         )
+        try:
+            # oslo.log adds the text of the exception that is being handled,
+            # unless it is a plain one of these.
+            raise ValueError
+        except ValueError:
+            LOG.error(
+                "the filter failed and the request went on to Nova: %s at %s",
+                type(error).__name__,
+                place,
+            )
 
 
 def describe(

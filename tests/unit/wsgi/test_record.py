@@ -3,10 +3,15 @@
 
 from __future__ import annotations
 
+import io
+import logging
 import threading
 from typing import Any
 
 import pytest
+from oslo_config import cfg
+from oslo_log import formatters
+from oslo_log import log as oslo_log
 
 from state_policy.engine.decision import Decision, Verdict
 from state_policy.engine.facts import Age
@@ -53,6 +58,34 @@ def test_the_caller_s_credentials_are_not_a_fact() -> None:
     )
     line = describe(decision, Caller({}, "req-1"), "id")
     assert line["facts"] == {"server.locked": True}
+
+
+def test_a_fault_tells_no_value_to_the_log_of_the_api() -> None:
+    """oslo.log adds the text of an exception while it is handled."""
+
+    class OddError(Exception):
+        pass
+
+    conf = cfg.ConfigOpts()
+    oslo_log.register_options(conf)
+    conf([])
+    written = io.StringIO()
+    handler = logging.StreamHandler(written)
+    handler.setFormatter(formatters.ContextFormatter(config=conf))
+    log = logging.getLogger("state_policy.filter")
+    log.addHandler(handler)
+    try:
+        try:
+            raise OddError("adminPass=hunter2")
+        except OddError as error:
+            log.error("plainly")
+            Recorder("enforce").fault(error)
+    finally:
+        log.removeHandler(handler)
+    plainly, ours = written.getvalue().splitlines()
+    assert "hunter2" in plainly  # so the test would see it
+    assert "OddError at " in ours
+    assert "hunter2" not in ours
 
 
 def test_a_line_that_cannot_be_written_is_a_fault() -> None:
