@@ -136,11 +136,21 @@ def _sorted_out(
 
 
 def _named(conf: cfg.ConfigOpts) -> bool:
-    """Whether somebody chose the policy file."""
-    found = conf.get_location("policy_file", _FILTER)
-    return found is not None and (
-        found.location is not cfg.Locations.opt_default
+    """Whether somebody chose the policy file.
+
+    oslo.config remembers an override as the place of a value even after the
+    override is gone, so a place in the code counts only while the value is
+    not the default.
+    """
+    default = next(
+        option.default
+        for option in filter_conf.OPTIONS
+        if option.dest == "policy_file"
     )
+    if conf[_FILTER].policy_file != default:
+        return True
+    found = conf.get_location("policy_file", _FILTER)
+    return found is not None and found.location.is_user_controlled
 
 
 def _search(conf: cfg.ConfigOpts) -> tuple[Path, ...]:

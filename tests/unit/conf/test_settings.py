@@ -37,6 +37,22 @@ def test_defaults_are_those_of_the_options(tmp_path):
     assert settings == plain
 
 
+def test_an_override_that_is_gone_names_no_policy_file(tmp_path):
+    conf = _conf(tmp_path)
+    conf.set_override("policy_file", "absent.yaml", group="state_policy")
+    with pytest.raises(SettingsError, match=r"absent\.yaml"):
+        Settings.from_conf(conf)
+    conf.clear_override("policy_file", group="state_policy")
+    expected = tmp_path / "state_policy.yaml"
+    assert Settings.from_conf(conf).policy_file == expected
+
+
+def test_a_named_default_has_to_exist(tmp_path):
+    text = "[state_policy]\npolicy_file = state_policy.yaml\n"
+    with pytest.raises(SettingsError, match=r"no file"):
+        _settings(tmp_path, text)
+
+
 def test_each_option_is_a_field_and_the_reverse():
     groups = {
         group.name: {option.dest for option in options}
