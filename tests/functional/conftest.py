@@ -9,6 +9,9 @@ from __future__ import annotations
 
 import importlib.metadata
 import os
+from collections.abc import Iterator
+
+import pytest
 
 _MAJOR = int(importlib.metadata.version("nova").split(".")[0])
 os.environ.setdefault(
@@ -16,3 +19,17 @@ os.environ.setdefault(
 )
 
 import nova.tests.functional  # noqa: E402, F401
+
+
+@pytest.fixture(autouse=True)
+def no_pools_left() -> Iterator[None]:
+    """Leave no thread pool of Nova's to the next test.
+
+    Nova's own test cases do so themselves and refuse to begin where somebody
+    else did not; tests that are plain functions have this.
+    """
+    yield
+    if _MAJOR >= 34:
+        from nova import thread_pool_factory
+
+        thread_pool_factory.FACTORY._teardown_all(mark_shutdown=False)

@@ -16,7 +16,7 @@ from tests.functional.harness import surgery
 from tests.functional.quarantine.support import KEEPER
 
 #: Seconds that a list has in these tests, for a cell that hangs.
-LIST = 1.0
+LIST = 2.5
 
 
 class TestCommands(CellsCase):
