@@ -23,6 +23,7 @@ from nova.objects import cell_mapping
 from oslo_db import exception as db_exception
 
 from state_policy.drivers.nova.breaker import Attempt, Breaker, CellDownError
+from state_policy.drivers.nova.context import kept
 
 T = TypeVar("T")
 
@@ -176,14 +177,15 @@ def _gather(
 ) -> Mapping[str, Any]:
     if not mappings:
         return {}
-    found: Mapping[str, Any] = nova_context.scatter_gather_cells(
-        context or nova_context.get_admin_context(),
-        mappings,
-        seconds,
-        _in_cell,
-        attempts,
-        function,
-    )
+    with kept():
+        found: Mapping[str, Any] = nova_context.scatter_gather_cells(
+            context or nova_context.get_admin_context(),
+            mappings,
+            seconds,
+            _in_cell,
+            attempts,
+            function,
+        )
     return found
 
 

@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from nova import context as nova_context
+from oslo_context import context as oslo_context
 
 from state_policy.engine.ports.reading import Caller
 
@@ -37,3 +39,19 @@ def made_of(credentials: Mapping[str, Any]) -> Caller:
     """
     found = nova_context.RequestContext(overwrite=False, **credentials)
     return of(found)
+
+
+@contextmanager
+def kept() -> Iterator[None]:
+    """Keep the context of the thread as it is.
+
+    The log takes the request's id and its user from it. Targeting a cell
+    (``nova.context.target_cell``, 34.0.0, and so ``scatter_gather_cells``)
+    puts a copy of its own there.
+    """
+    current = oslo_context.get_current()
+    try:
+        yield
+    finally:
+        if current is not None:
+            current.update_store()

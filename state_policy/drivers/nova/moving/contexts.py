@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Contexts of Nova for what is done to a server, and its cell.
 
-Every context here is made with ``overwrite=False``: Nova keeps the context of
-the request in a thread-local store, and that one stays.
+Nova keeps the context of the request in a thread-local store, from which the
+log has the request's id and its user. That one stays: every context here is
+made with ``overwrite=False``, and what targeting a cell puts there is taken
+back.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from typing import Any
 from nova import context as nova_context
 from nova import exception, objects
 
+from state_policy.drivers.nova.context import kept
 from state_policy.engine.ports.moving import MovingError, Owner
 
 
@@ -80,5 +83,5 @@ def cell_of(server_id: str, context: Any = None) -> Iterator[Any]:
     :raises MovingError: where the server is in no cell
     """
     mapping = cell_mapping_of(server_id)
-    with nova_context.target_cell(context or admin(), mapping) as cell:
+    with kept(), nova_context.target_cell(context or admin(), mapping) as cell:
         yield cell
