@@ -143,6 +143,8 @@ def build_parts(settings: Settings, driver: Driver, store: Store) -> Parts:
     if settings.quarantine.enabled:
         try:
             mover = driver.mover
+            if mover is not None:
+                mover.prepare()
         except Exception as error:
             raise DeployError(
                 [f"driver `{settings.driver}`: {_reason(error)}"]

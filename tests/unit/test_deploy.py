@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -140,7 +141,8 @@ def test_quarantine_needs_a_driver_that_moves(policy: Path) -> None:
 def test_quarantine_brings_guard_and_events(
     policy: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    mover: Any = object()
+    prepared: list[str] = []
+    mover: Any = SimpleNamespace(prepare=lambda: prepared.append("once"))
     monkeypatch.setattr(
         "state_policy.drivers.memory.driver.Driver.__init__.__kwdefaults__",
         {**(Driver.__init__.__kwdefaults__ or {}), "mover": mover},
@@ -154,6 +156,7 @@ def test_quarantine_brings_guard_and_events(
     )
     assert found.guard is not None and found.events is not None
     assert set(found.effects) == {"deny", "quarantine"}
+    assert prepared == ["once"]
 
 
 # -- plugins ------------------------------------------------------------------

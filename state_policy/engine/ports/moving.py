@@ -184,6 +184,9 @@ class Looking(Protocol):
 class Mover(Looking, Protocol):
     """Moves servers between projects, one small step at a time."""
 
+    def prepare(self) -> None:
+        """Make ahead what the first move would need time to make."""
+
     def conceal_row(
         self, server: Server, record: str, request_id: str | None
     ) -> bool:

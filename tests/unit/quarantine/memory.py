@@ -285,6 +285,9 @@ class Memory:
     ) -> None:
         self.step("deliver_events")
 
+    def prepare(self) -> None:
+        """Nothing has to be made ahead."""
+
     def within(
         self, seconds: float, steps: Mapping[str, Callable[[], None]]
     ) -> tuple[str, ...]:

@@ -73,6 +73,10 @@ class Mover:
                 self._compute = compute_api.API()
             return self._compute
 
+    def prepare(self) -> None:
+        """Make Nova's compute API now, not on the first move's time."""
+        _ = self.compute
+
     # looking
 
     def now(self) -> datetime:
