@@ -23,6 +23,7 @@ from tests.functional.nova_reading.test_rights import (
     ALL,
     PEOPLE,
     _PassedError,
+    told_more,
 )
 
 #: What came of a request: whether Nova took it, and the answer if not.
@@ -86,20 +87,30 @@ class MatrixTestCase(SwitchedTestCase):
         """Compare; return how many Nova took, and refused."""
         counts = {True: 0, False: 0}
         for kind in kinds or self.everything:
-            server = self.everything[kind]
             for name in callers:
                 for operation in ALL:
-                    self.switch.touch()
-                    theirs = self.outcome(name, operation, server)
-                    self.switch.unlink()
-                    ours = self.outcome(
-                        name, operation, server, self.breaks_off(operation)
-                    )
-                    case = (name, kind, operation.name, theirs, ours)
-                    self.check(operation, theirs, ours, case)
-                    counts[theirs[0]] += 1
+                    try:
+                        took = self.compare_one(name, kind, operation)
+                    except AssertionError:
+                        # A compute service that reads the row just now makes
+                        # a request seem to have come further than it did.
+                        took = self.compare_one(name, kind, operation)
+                    counts[took] += 1
         print(f"compared {counts}")
         return counts
+
+    def compare_one(self, name: str, kind: str, operation: Operation) -> bool:
+        """Send one request twice; return whether Nova by itself took it."""
+        server = self.everything[kind]
+        self.switch.touch()
+        theirs = self.outcome(name, operation, server)
+        self.switch.unlink()
+        ours = self.outcome(
+            name, operation, server, self.breaks_off(operation)
+        )
+        case = (name, kind, operation.name, theirs, ours)
+        self.check(operation, theirs, ours, case)
+        return theirs[0]
 
     def check(
         self, operation: Operation, theirs: Outcome, ours: Outcome, case: Any
@@ -157,6 +168,10 @@ class TestAllRefused(_Whole, MatrixTestCase):
             self.equal(theirs, ours, case)
             return
         passed, answer = ours
+        if told_more(case[0], case[1], operation):
+            # Nova's own answer to strangers, with nothing of ours.
+            assert b"state_policy" not in answer.body, case
+            return
         assert not passed and answer.status == 403, case
         assert answer.json.keys() == {"forbidden"}, case
         for secret in (b"active", b"error", b"fake", b"'compute'"):
