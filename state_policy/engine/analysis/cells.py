@@ -10,6 +10,7 @@ from typing import Any
 from state_policy.engine.analysis import diagram as dd
 from state_policy.engine.analysis.regions import NO
 from state_policy.engine.analysis.space import (
+    FLAGS,
     TASK_STATE,
     VM_STATE,
     Axis,
@@ -62,6 +63,9 @@ def _credential(caller: dict[str, Any], part: str, value: Any) -> None:
         found = caller.setdefault(key, [])
         if value:
             found.append(match)
+    elif kind in FLAGS:
+        # As Nova has them: its own check of is_admin compares with no text.
+        caller[kind] = value == "True"
     elif not match:
         if value is not None:
             caller[kind] = value

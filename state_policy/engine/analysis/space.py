@@ -63,7 +63,7 @@ class Axis:
 
 
 #: Credentials that are always there, true or false.
-_FLAGS = frozenset({"is_admin", "is_admin_project"})
+FLAGS = frozenset({"is_admin", "is_admin_project"})
 _EMPTY: frozenset[str] = frozenset()
 
 #: A condition on the space: where it is true and where it is false. Where
@@ -220,8 +220,8 @@ class Space:
                     self._keep(literal, axis, (False, True))
                 continue
             values = dict.fromkeys(literal.match for literal in found)
-            others = () if kind in _FLAGS else (Region(None, OTHER),)
-            if kind in _FLAGS:
+            others = () if kind in FLAGS else (Region(None, OTHER),)
+            if kind in FLAGS:
                 values = dict.fromkeys(("False", "True"))
             regions = (*others, *(Region(v, v) for v in values))
             axis = self._axis(CALLER, kind, regions, found[0])

@@ -191,3 +191,13 @@ def test_facts_of_a_cell_are_in_it(rules):
         }
         facts = cells.facts_of(space, regions, ("active", None))
         assert table.place(space, facts)[0] == list(regions.values())
+
+
+def test_flags_of_a_cell_are_booleans(rules):
+    """As Nova gives them; its own check of ``is_admin`` compares no text."""
+    space = Space(rules('"server:stop": "is_admin:True"'))
+    found = [
+        cells.facts_of(space, {0: region}, ("active", None))["caller"]
+        for region in range(2)
+    ]
+    assert [caller["is_admin"] for caller in found] == [False, True]

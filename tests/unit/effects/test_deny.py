@@ -76,7 +76,7 @@ def test_pause_of_a_locked_server() -> None:
     found = make('"server:pause": "not server.locked:true"', reader)
     message = ask(found, action("pause")).fault["message"]
     assert "while it is locked (maintenance until Monday)" in message
-    assert "Only unlock works now." in message
+    assert "Possible now: unlock, create image." in message
 
 
 def test_what_the_caller_may_not_do_is_not_offered() -> None:
