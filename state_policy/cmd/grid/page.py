@@ -84,7 +84,7 @@ def _outcome(label: Label) -> dict[str, Any]:
 
 def _states(bits: int, mask: int) -> str:
     """Return a part of a status in words."""
-    tasks, every = _tasks(bits), _tasks(mask)
+    tasks, every = cells.tasks_of(bits), cells.tasks_of(mask)
     if tasks == every:
         vm_states = dict.fromkeys(vm_state for vm_state, _ in dd.pairs(bits))
         return f"vm_state {', '.join(vm_states)}"
@@ -92,14 +92,6 @@ def _states(bits: int, mask: int) -> str:
     if len(rest) < len(tasks):
         return f"any task_state but {', '.join(rest)}"
     return f"task_state {', '.join(tasks)}"
-
-
-def _tasks(bits: int) -> list[str]:
-    found = 0
-    while bits:
-        found |= bits & dd.ROW
-        bits >>= dd.WIDTH
-    return cells.task_names(found)
 
 
 def render(grid: Grid, facts: Facts) -> str:

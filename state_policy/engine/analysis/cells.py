@@ -180,6 +180,15 @@ def task_names(tasks: int) -> list[str]:
     ]
 
 
+def tasks_of(bits: int) -> list[str]:
+    """Return the task_states that a set of states has, whatever vm_state."""
+    tasks = 0
+    while bits:
+        tasks |= bits & dd.ROW
+        bits >>= dd.WIDTH
+    return task_names(tasks)
+
+
 def tasks_in_words(tasks: int) -> str:
     """Return a set of task_states in few words, groups by their names."""
     return _few(task_names(tasks), task_names(dd.ROW))

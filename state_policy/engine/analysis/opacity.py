@@ -68,18 +68,10 @@ def _message(names: list[str], by_status: dict[str, Split]) -> str:
 
 def _tasks(bad: int, good: int) -> str:
     """Say which states are refused, the shorter way."""
-    refused, passed = _names(bad), _names(good)
+    refused, passed = cells.tasks_of(bad), cells.tasks_of(good)
     if refused == passed:
         seen = dict.fromkeys(vm_state for vm_state, _ in dd.pairs(bad))
         return f"(vm_state {listed(list(seen))})"
     if len(passed) < len(refused):
         return f"(all but task_state {listed(passed)})"
     return f"(task_state {listed(refused)})"
-
-
-def _names(bits: int) -> list[str]:
-    tasks = 0
-    while bits:
-        tasks |= bits & dd.ROW
-        bits >>= dd.WIDTH
-    return cells.task_names(tasks)
