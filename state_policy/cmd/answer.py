@@ -8,7 +8,7 @@ from typing import Any
 
 from state_policy.engine import sentence
 from state_policy.engine.decision import Decision, Verdict
-from state_policy.engine.facts import CALLER, Age, Facts
+from state_policy.engine.facts import CALLER, Age, Facts, Part
 from state_policy.engine.operations import OPERATIONS
 from state_policy.engine.ports.reading import Circumstances
 
@@ -65,6 +65,8 @@ def plain(value: Any) -> Any:
     """Return a fact's value as a rule's author writes it."""
     if isinstance(value, Age):
         return ("" if value.exact else ">=") + f"{value.seconds:g}s"
+    if isinstance(value, Part):
+        return [*sorted(value.has), *(["..."] if value.others else [])]
     if isinstance(value, set | frozenset | tuple | list):
         return sorted(str(item) for item in value)
     if isinstance(value, Mapping):

@@ -17,7 +17,7 @@ from state_policy.cmd import exits, output, rulefiles
 from state_policy.cmd.casefile import values
 from state_policy.cmd.casefile.coverage import asked
 from state_policy.engine.evaluate import decide
-from state_policy.engine.facts import CALLER, Age, Facts
+from state_policy.engine.facts import CALLER, Age, Facts, Part
 from state_policy.engine.operations import OPERATIONS
 from state_policy.engine.ruleset import RuleSet
 
@@ -104,10 +104,11 @@ class Replayed:
 
     def run(self, rules: RuleSet, lines: Iterable[str]) -> None:
         """Decide again on every line."""
+        unnamed = _unnamed(rules)
         for line in lines:
             try:
                 entry = _entry(line)
-                facts = None if entry is None else _facts(entry)
+                facts = None if entry is None else _facts(entry, unnamed)
             except (TypeError, ValueError, RecursionError):
                 # JSON, but no line that a filter wrote.
                 entry = facts = None
@@ -167,8 +168,24 @@ def _entry(line: str) -> dict[str, Any] | None:
     return found
 
 
-def _facts(entry: Mapping[str, Any]) -> dict[str, Any]:
-    facts = {key: _value(value) for key, value in entry["facts"].items()}
+def _unnamed(rules: RuleSet) -> frozenset[str]:
+    """Return the facts whose parts say too little to some condition."""
+    return frozenset(
+        literal.fact
+        for rule in rules.rules.values()
+        for literal in rule.literals
+        if literal.names is None
+    )
+
+
+def _facts(
+    entry: Mapping[str, Any], unnamed: frozenset[str]
+) -> dict[str, Any]:
+    facts = {
+        key: found
+        for key, value in entry["facts"].items()
+        if not isinstance(found := _value(value), Part) or key not in unnamed
+    }
     credentials = {
         "roles": list(entry.get("roles") or ()),
         "project_id": entry.get("project") or values.PROJECT,
@@ -189,6 +206,9 @@ def _value(value: Any) -> Any:
     """Return a fact as the engine knows it; the log has it as JSON."""
     if isinstance(value, dict) and set(value) == {"seconds", "exact"}:
         return Age(float(value["seconds"]), bool(value["exact"]))
+    if isinstance(value, dict) and set(value) == {"has", "lacks", "others"}:
+        has, lacks = (frozenset(map(str, value[k])) for k in ("has", "lacks"))
+        return Part(has, lacks, bool(value["others"]))
     if isinstance(value, list):
         return frozenset(str(item) for item in value)
     return value

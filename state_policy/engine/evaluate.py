@@ -8,14 +8,14 @@ acts only on True.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Set
+from collections.abc import Iterable, Mapping, Set
 from typing import Any
 
 from state_policy.engine import lifting
 from state_policy.engine.decision import Blocker, Decision, Verdict
 from state_policy.engine.expression import blockers
-from state_policy.engine.facts import UNREAD, Facts
-from state_policy.engine.literal import Change
+from state_policy.engine.facts import CALLER, UNREAD, Facts, part, single
+from state_policy.engine.literal import Change, Literal
 from state_policy.engine.ruleset import OperationRules, Rule, RuleSet
 
 #: Seconds, where a passing fact other than an age lifts.
@@ -130,19 +130,33 @@ class _Maker:
         self, verdict: Verdict, rules: Iterable[Rule], **more: Any
     ) -> Decision:
         rules = tuple(rules)
-        seen = {}
-        for rule in rules:
-            for literal in rule.literals:
-                value = self._facts.get(literal.fact, UNREAD)
-                if value is not UNREAD:
-                    seen[literal.fact] = value
         return Decision(
             operation=self._operation,
             verdict=verdict,
             rule=rules[0].name,
             rules=tuple(dict.fromkeys(n for r in rules for n in r.names)),
-            facts=seen,
+            facts=_seen(rules, self._facts),
             revision=self._revision,
             id=self._id,
             **more,
         )
+
+
+def _seen(rules: Iterable[Rule], facts: Facts) -> Mapping[str, Any]:
+    """Return the facts that rules look at; of sets what they name."""
+    seen: dict[str, Any] = {}
+    sets: dict[str, list[Literal]] = {}
+    for rule in rules:
+        for literal in rule.literals:
+            fact = literal.fact
+            value = facts.get(fact, UNREAD)
+            if value is UNREAD:
+                continue
+            seen[fact] = value
+            if fact != CALLER and not single(value):
+                sets.setdefault(fact, []).append(literal)
+    for fact, literals in sets.items():
+        if not all(literal.whole for literal in literals):
+            names = (literal.names or frozenset() for literal in literals)
+            seen[fact] = part(seen[fact], frozenset().union(*names))
+    return seen

@@ -18,7 +18,8 @@ from typing import Any, Final
 
 #: Facts by key. Values are str, bool, int, Age, None; for sets of names a
 #: frozenset of str (``server.metadata`` is one, of ``key=value``); for
-#: ``caller`` the credentials (see CALLER).
+#: ``caller`` the credentials (see CALLER). A decision has a ``Part`` in place
+#: of a set of which not all may be written down.
 Facts = Mapping[str, Any]
 
 
@@ -49,3 +50,47 @@ class Age:
 
     seconds: float
     exact: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What is written down of a set: whether it has what a rule names.
+
+    What else people keep in their metadata and tags is nobody's business.
+
+    :ivar has: the names that are in the set
+    :ivar lacks: those that are not
+    :ivar others: whether the set has members that are not named
+    """
+
+    has: frozenset[str]
+    lacks: frozenset[str]
+    others: bool
+
+    def __bool__(self) -> bool:
+        """Return whether the set has any member."""
+        return bool(self.has) or self.others
+
+
+def single(value: Any) -> bool:
+    """Return whether a value has no members: it is told whole or not."""
+    return value is None or isinstance(value, str | int | float | Age)
+
+
+def part(value: Any, names: frozenset[str]) -> frozenset[str] | Part:
+    """Return what may be written down of a value that has members.
+
+    :param value: a set of names, a mapping, of which the keys count, or
+        anything else of a third party's making, of which nothing is told
+    :param names: those that rules name
+    :returns: a set itself where all its members are named
+    """
+    try:
+        members = frozenset(value)
+    except Exception:  # noqa: BLE001
+        # A kind of a third party may read anything.
+        return Part(frozenset(), names, True)
+    has = members & names
+    if has == members and not isinstance(value, Mapping):
+        return members
+    return Part(has, names - has, has != members)

@@ -39,6 +39,10 @@ class Literal:
     :ivar domain: every value the fact can have, the likeliest first, where
         they can be listed. Where several literals look at one fact, the first
         that none of them names is tried too and stands for all the others
+    :ivar names: members of a set that this text names. Of the set a rule
+        looks at no others are written to logs. None: it names none
+    :ivar whole: True where a set may be written down as it is, because its
+        members are names of one thing
     :ivar numeric: True for ages and counts, whose samples lie on a line
     :ivar ages: True where the value is an Age, which only grows
     """
@@ -52,6 +56,10 @@ class Literal:
     ages: bool = False
     numeric: bool = False
     domain: tuple[Any, ...] = field(compare=False, repr=False, default=())
+    names: frozenset[str] | None = field(
+        compare=False, repr=False, default=None
+    )
+    whole: bool = field(compare=False, repr=False, default=False)
 
     def __str__(self) -> str:
         return f"{self.kind}:{self.match}"

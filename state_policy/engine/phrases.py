@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from state_policy.engine.decision import Blocker, Decision, Lift
-from state_policy.engine.facts import UNREAD, Age
+from state_policy.engine.facts import UNREAD, Age, Part
 from state_policy.engine.operations import OPERATIONS
 from state_policy.engine.ports.reading import Circumstances
 
@@ -83,6 +83,8 @@ def _locked(circumstances: Circumstances) -> str:
 def _running(value: Any) -> str:
     if not value:
         return "nothing runs on it"
+    if isinstance(value, Part):
+        value = value.has or ("an operation",)
     return f"{', '.join(sorted(value))} is still running"
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from state_policy.engine import phrases
 from state_policy.engine.decision import Decision, Verdict
-from state_policy.engine.facts import Age, Facts
+from state_policy.engine.facts import Age, Facts, Part
 from state_policy.engine.ports.reading import Circumstances
 
 #: Characters; command-line tools show a line, and Nova's own are short.
@@ -249,6 +249,8 @@ def course(circumstances: Circumstances) -> dict[str, Any]:
 def _plain(value: Any) -> Any:
     if isinstance(value, Age):
         return round(value.seconds)
+    if isinstance(value, Part):
+        value = value.has
     if isinstance(value, frozenset):
         return sorted(value)
     return value

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from state_policy.engine.decision import Decision
-from state_policy.engine.facts import CALLER, Age
+from state_policy.engine.facts import CALLER, Age, Part
 from state_policy.engine.ports.reading import Caller
 
 #: One JSON object a line; see the documentation of answers.
@@ -165,6 +165,12 @@ def plain(value: Any) -> Any:
     """Return a fact's value as JSON has it."""
     if isinstance(value, Age):
         return {"seconds": round(value.seconds), "exact": value.exact}
+    if isinstance(value, Part):
+        return {
+            "has": sorted(value.has),
+            "lacks": sorted(value.lacks),
+            "others": value.others,
+        }
     if isinstance(value, set | frozenset | tuple | list):
         return sorted(str(item) for item in value)
     if value is None or isinstance(value, bool | int | float | str):

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import Any, ClassVar
 
+from state_policy.engine.facts import Part
 from state_policy.engine.literal import Literal
 from state_policy.rules.kinds import matches
 from state_policy.rules.kinds.base import Kind
@@ -46,6 +47,7 @@ class Choice(Kind):
             test,
             self._samples(wanted),
             domain=(*((None,) if self.absent else ()), *self.values),
+            whole=True,
         )
 
     def _value(self, word: str) -> str | None:
@@ -94,13 +96,19 @@ class Members(Kind):
         def test(value: Any) -> bool | None:
             if value is None:
                 return empty
+            if isinstance(value, Part):
+                return _in_part(value, wanted, some, empty)
             if isinstance(value, str) or not isinstance(value, Collection):
                 return None
             if not value:
                 return empty
             return some or not wanted.isdisjoint(value)
 
-        return self.literal_for(test, self._samples(wanted))
+        return self.literal_for(
+            test,
+            self._samples(wanted),
+            names=wanted.union(self.values),
+        )
 
     def member(self, word: str) -> str:
         """Return the member that a word asks for."""
@@ -115,6 +123,17 @@ class Members(Kind):
             (value for value in self.values if value not in named), OTHER
         )
         return [None, *(frozenset({name}) for name in (*named, other))]
+
+
+def _in_part(
+    part: Part, wanted: frozenset[str], some: bool, empty: bool
+) -> bool | None:
+    """Judge a set of which a part is known; None where that is too little."""
+    if not part:
+        return empty
+    if some or part.has & wanted:
+        return True
+    return None if part.others and wanted - part.lacks else False
 
 
 class Flag(Kind):
