@@ -25,6 +25,9 @@ _OPERATORS = {"&&": "and", "||": "or", "&": "and", "|": "or", "~": "not"}
 _CONSTANTS = ("@", "!")
 _WORD = re.compile(r"\S+")
 
+#: The one form in which parentheses belong to a match.
+_TARGET = re.compile(r"%\([^()\s]*\)s")
+
 #: Says why a condition is no good, by raising ValueError.
 Judge = Callable[[str, str], None]
 
@@ -50,7 +53,9 @@ class Reading:
         return [
             condition.partition(":")[2]
             for condition in self.conditions
-            if condition.startswith("rule:") and condition != "rule:"
+            if condition.startswith("rule:")
+            and condition != "rule:"
+            and not _parenthesis(condition)
         ]
 
 
@@ -150,11 +155,31 @@ def _judge_condition(word: str, judge: Judge) -> str:
         return f"{shown(word)}: write `not {word.lstrip('!')}`"
     if "(" in kind:
         return f"{shown(word)}: a blank is missing before `(`"
+    found = _parenthesis(word)
+    # Of a target that is written wrong the judge knows more.
+    if found and "%(" not in _TARGET.sub("", word):
+        return _glued(word, found)
     try:
         judge(kind, match)
     except ValueError as error:
         return _located(word, str(error))
-    return ""
+    return _glued(word, found) if found else ""
+
+
+def _parenthesis(word: str) -> str:
+    """Return the first parenthesis that stands in a condition, or nothing.
+
+    oslo.policy sees parentheses at the ends of a word alone: one further in
+    becomes part of the match, and with it all that stands behind it.
+    """
+    return next((c for c in _TARGET.sub("", word) if c in "()"), "")
+
+
+def _glued(word: str, parenthesis: str) -> str:
+    return (
+        f"{shown(word)}: a blank is missing beside `{parenthesis}`; in a"
+        " value parentheses are written %28 and %29"
+    )
 
 
 def _located(word: str, reason: str) -> str:

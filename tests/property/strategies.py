@@ -255,6 +255,7 @@ CONTENTS = st.dictionaries(
 #: What is cut out and put in by a mutation.
 SNIPPETS = st.sampled_from(
     [
+        *(")or(", ")and(", "(", ")", " not(", "\u200b", "\u2028"),
         *(
             '"',
             "'",

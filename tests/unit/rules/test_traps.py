@@ -187,6 +187,42 @@ ONE = {
         1,
         "a blank is missing before `(`",
     ),
+    "no blank beside a closed parenthesis": (
+        '"server:stop": "(server.tag:a)or server.tag:b"',
+        1,
+        "`server.tag:a)or`: a blank is missing beside `)`; in a value"
+        " parentheses are written %28 and %29",
+    ),
+    "no blanks between parentheses": (
+        '"server:stop": "not ((server.tag:keep)or(server.tag:prod))"',
+        1,
+        "a blank is missing beside `)`",
+    ),
+    "no blanks between parentheses of roles": (
+        '"server:stop": "(role:admin)or(role:operator)"',
+        1,
+        "a blank is missing beside `)`",
+    ),
+    "no blanks between parentheses of rules": (
+        '"server:stop": "(rule:busy)and(rule:building)"',
+        1,
+        "a blank is missing beside `)`",
+    ),
+    "no blanks behind a target": (
+        '"server:stop": "(user_id:%(user_id)s)or(role:admin)"',
+        1,
+        "a blank is missing beside `)`",
+    ),
+    "parenthesis inside a value": (
+        '"server:stop": "(server.flavor:m1(small) or rule:busy"',
+        1,
+        "`server.flavor:m1(small`: a blank is missing beside `(`",
+    ),
+    "target that is not closed": (
+        '"server:stop": "project_id:%(project_id"',
+        1,
+        "is not known of a server: %(project_id)s and",
+    ),
     "a word alone": (
         '"server:stop": "building"',
         1,
