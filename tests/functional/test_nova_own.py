@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""About sixty of Nova's own functional tests, behind the filter without rules.
+"""About sixty of Nova's own functional tests, behind an inert filter.
 
 They are in Nova's wheel. Many more are run by ``make test-nova-suite``, and
 compared with a run without the filter; these here all pass without it.
