@@ -7,12 +7,10 @@ from collections.abc import Mapping
 
 from state_policy.engine.literal import Literal
 from state_policy.rules.faults import nearest, shown
-from state_policy.rules.kinds import Kind
+from state_policy.rules.kinds import BUILTIN, Kind, promises
 from state_policy.rules.kinds.caller import KINDS as CALLER_KINDS
 from state_policy.rules.kinds.caller import compile_caller
-
-#: The kind of a condition that is another rule.
-RULE = "rule"
+from state_policy.rules.kinds.registry import RULE
 
 
 class Judging:
@@ -55,13 +53,18 @@ class Judging:
         if cls is None:
             raise ValueError(self._unknown(kind))
         try:
-            return cls(kind, match).literal
+            literal = cls(kind, match).literal
+            reason = promises.of_literal(kind, match, literal, BUILTIN)
         except ValueError:
             raise
-        except Exception as error:  # a plugin may raise anything
+        except (Exception, SystemExit) as error:
+            # A plugin may raise anything.
             raise ValueError(
                 f"the kind failed: {type(error).__name__}: {error}"
             ) from error
+        if reason:
+            raise ValueError(f"the kind breaks its contract: {reason}")
+        return literal
 
     def _unknown(self, kind: str) -> str:
         if kind in ("http", "https"):

@@ -18,7 +18,8 @@ from state_policy.engine.expression import (
     Reference,
 )
 from state_policy.engine.expression import Any as Some
-from state_policy.rules.judging import RULE, Judging
+from state_policy.rules.judging import Judging
+from state_policy.rules.kinds.registry import RULE
 
 #: Bounds of what a rule leads to: levels of nesting, through references, and
 #: conditions in all. Evaluation recurses once or twice a level, within what

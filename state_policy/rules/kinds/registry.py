@@ -14,8 +14,11 @@ from types import MappingProxyType
 from typing import Any
 
 from state_policy.rules.faults import Fault, RulesError
-from state_policy.rules.kinds import caller, server
+from state_policy.rules.kinds import caller, promises, server
 from state_policy.rules.kinds.base import Kind
+
+#: The kind of a condition that is another rule.
+RULE = "rule"
 
 #: The entry point group, oslo.policy's own.
 GROUP = "oslo.policy.rule_checks"
@@ -57,6 +60,11 @@ BUILTIN: Mapping[str, type[Kind]] = MappingProxyType(
 #: First parts of names that are kept for the project.
 RESERVED = frozenset({"server", "project", "cloud", "quarantine"})
 
+#: Conditions that mean what oslo.policy means by them.
+OSLO = frozenset({RULE, *caller.KINDS})
+
+_DOT = "has a dot, as in `acme.maintenance`"
+
 
 def discover(entry_points: Iterable[Any]) -> Mapping[str, type[Kind]]:
     """Return every kind by name.
@@ -75,12 +83,13 @@ def discover(entry_points: Iterable[Any]) -> Mapping[str, type[Kind]]:
             other = origin[point.name]
             faults.append(_fault(point, f"the same kind comes from {other}"))
             continue
+        if "." in point.name:
+            origin[point.name] = f"`{point.value}`{_distribution(point)}"
         kind, reason = _load(point)
         if reason:
             faults.append(_fault(point, reason))
         elif kind is not None:
             found[point.name] = kind
-            origin[point.name] = f"`{point.value}`{_distribution(point)}"
     if faults:
         raise RulesError(sorted(faults))
     return MappingProxyType(found)
@@ -100,13 +109,17 @@ def _is_ours(point: Any) -> bool:
 def _load(point: Any) -> tuple[type[Kind] | None, str]:
     """Return the kind of an entry point, or why there is none.
 
-    Neither where the entry point is another project's affair: a check
-    without a dot in its name that is no ``Kind``.
+    Neither where the entry point is another project's affair: a check that
+    is no ``Kind``, under a name that nobody here knows. oslo.policy would
+    prefer it to what else has its name, whatever it is.
     """
     dotted = "." in point.name
+    taken = _taken(point.name)
+    if taken:
+        return None, taken
     try:
         loaded = point.load()
-    except Exception as error:  # noqa: BLE001 - a plugin may raise anything
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - of a plugin
         reason = f"cannot be imported: {type(error).__name__}: {error}"
         return None, reason if dotted else ""
     if not (isinstance(loaded, type) and issubclass(loaded, Kind)):
@@ -118,17 +131,27 @@ def reason_against(name: str, kind: type[Kind]) -> str:
     """Return why a third party's kind may not have a name, or nothing."""
     if BUILTIN.get(name) is kind:
         return ""
+    taken = _taken(name)
+    if taken:
+        return taken
+    first, dot, rest = name.partition(".")
+    if not (dot and first and rest) or ":" in name:
+        return f"the name of a kind {_DOT}"
+    return promises.of_class(kind, BUILTIN)
+
+
+def _taken(name: str) -> str:
+    """Return why nobody else may offer anything under a name, or nothing."""
     if name in BUILTIN:
         return f"takes the name of the kind `{name}` of this project"
-    first, dot, rest = name.partition(".")
-    if not (dot and first and rest) or ":" in name or name in caller.KINDS:
-        return "the name of a kind has a dot, as in `acme.maintenance`"
-    if first in RESERVED:
+    if name in OSLO:
+        return (
+            f"takes the name of a condition of oslo.policy's own; that of a"
+            f" kind {_DOT}"
+        )
+    first, dot, _ = name.partition(".")
+    if dot and first in RESERVED:
         return f"names that start with `{first}.` are kept for this project"
-    if getattr(kind.compile, "__isabstractmethod__", False):
-        return "does not say how it compiles (no method `compile`)"
-    if not hasattr(kind, "change"):
-        return "does not say how its fact changes (no `change`)"
     return ""
 
 
