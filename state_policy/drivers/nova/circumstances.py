@@ -7,7 +7,6 @@ told only where Nova's policy lets the caller read it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -15,8 +14,8 @@ from nova.db.main import models
 
 from state_policy.drivers.nova import server as servers
 from state_policy.drivers.nova.cells import Cells
-from state_policy.drivers.nova.facts import actions
-from state_policy.drivers.nova.facts.actions import Action
+from state_policy.drivers.nova.facts import actions, changing, history
+from state_policy.drivers.nova.facts.history import Action, History
 from state_policy.drivers.nova.facts.source import age
 from state_policy.drivers.nova.once import Once
 from state_policy.drivers.nova.rights import Rights
@@ -40,7 +39,7 @@ _SELECT_REASON = sa.select(_ITEMS.c.value).where(
 
 
 class Surroundings:
-    """Reads circumstances: at most four SELECTs, on refusals only."""
+    """Reads circumstances: at most five SELECTs, on refusals only."""
 
     def __init__(self, cells: Cells, rights: Rights, once: Once) -> None:
         self._cells = cells
@@ -76,19 +75,19 @@ class Surroundings:
 
 def _read(
     connection: Any, location: Location
-) -> tuple[Server | None, Sequence[Action], float | None, str | None]:
+) -> tuple[Server | None, History, float | None, str | None]:
     server = location.handle.take() or servers.load(
         connection, location.server_id
     )
     if server is None:
-        return None, (), None, None
+        return None, History(), None, None
     reason = None
     if server.locked:
         reason = connection.execute(
             _SELECT_REASON, {"server": server.uuid}
         ).scalar()
-    found = actions.load(connection, server.uuid)
-    failed = actions.failed_at(connection, server)
+    found = history.load(connection, server.uuid)
+    failed = history.failed_at(connection, server)
     since = _seconds(actions.state_age(server, found, failed))
     return server, found, since, reason
 
@@ -104,9 +103,6 @@ def _seconds(age: Age | None) -> float | None:
     return age.seconds if age is not None and age.exact else None
 
 
-def _named(server: Server, found: Sequence[Action]) -> Action | None:
-    """Return the action that runs, or ran last. None of ours."""
-    began = actions.current(server, found)
-    if began is not None:
-        return began
-    return next((a for a in found if not actions.is_ours(a)), None)
+def _named(server: Server, found: History) -> Action | None:
+    """Return the action that made the state, or the last that made one."""
+    return actions.current(server, found) or found.last(changing.CHANGING)

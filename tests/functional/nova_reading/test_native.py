@@ -16,7 +16,7 @@ from nova.compute import instance_actions, power_state, task_states, vm_states
 from nova.objects import fields
 
 from state_policy.drivers.nova import names, native
-from state_policy.drivers.nova.facts import actions
+from state_policy.drivers.nova.facts import changing
 from state_policy.engine import states
 from state_policy.engine.operations import OPERATIONS
 from tests.functional.nova_reading.reading import ReadingTestCase
@@ -52,10 +52,10 @@ class TestLists:
 
     def test_clock_knows_every_state(self) -> None:
         """Each task has an action that begins it, by its name in Nova."""
-        assert actions.FITTING.keys() == set(states.TASK_STATES)
+        assert changing.FITTING.keys() == set(states.TASK_STATES)
         known = constants(instance_actions)
-        assert known >= actions.CHANGING
-        without = set(states.VM_STATES) - actions.ENDING.keys()
+        assert known >= changing.CHANGING
+        without = set(states.VM_STATES) - changing.ENDING.keys()
         assert without == {"building", "deleted", "error"}
 
 

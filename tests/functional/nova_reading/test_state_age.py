@@ -8,15 +8,28 @@ from typing import Any
 
 import sqlalchemy as sa
 from nova import exception
+from nova.compute import instance_actions
 from nova.db.main import models
 from oslo_utils import timeutils
 
+from state_policy.drivers.nova.facts import changing
 from state_policy.engine.facts import Age
+from state_policy.engine.operations import OPERATIONS
+from state_policy.engine.ports.reading import Circumstances
 from tests.functional import base
 from tests.functional.harness import surgery
+from tests.functional.nova_reading import requests
 from tests.functional.nova_reading.reading import ReadingTestCase, caller_of
+from tests.functional.nova_reading.test_native import constants
 
 HOUR = 3600
+
+#: More than anybody would read of the actions of one server.
+MANY = 204
+
+#: What Nova writes down for an owner who asks it while it deletes a server
+#: (34.0.0). The second DELETE is taken and leaves no action.
+WHILE_DELETING = {"lock", "unlock"}
 
 
 class TestStateAge(ReadingTestCase):
@@ -32,22 +45,39 @@ class TestStateAge(ReadingTestCase):
         assert seconds <= found.seconds < seconds + 60, found
         assert found.exact is exact, found
 
-    def began(self, server: str, action: str, minutes: float) -> None:
-        """Write an action that began so many minutes ago."""
-        at = timeutils.utcnow() - datetime.timedelta(minutes=minutes)
+    def began(
+        self, server: str, action: str, minutes: float, count: int = 1
+    ) -> None:
+        """Write actions that began so many minutes ago, a second apart."""
+        first = timeutils.utcnow() - datetime.timedelta(minutes=minutes)
+        dates = [
+            first + datetime.timedelta(seconds=place) for place in range(count)
+        ]
+        values = [
+            {
+                "instance_uuid": server,
+                "action": action,
+                "request_id": f"req-{action}-{minutes}-{place}",
+                "user_id": "owner",
+                "project_id": base.OWNER_PROJECT,
+                "start_time": at,
+                "created_at": at,
+                "updated_at": at,
+                "deleted": 0,
+            }
+            for place, at in enumerate(dates)
+        ]
+        table = models.InstanceAction.__table__
+        surgery.execute(server, sa.insert(table).values(values))
+
+    def failed(self, server: str, action: str) -> None:
+        """Let all of these actions have ended in an error."""
+        table = models.InstanceAction.__table__
         surgery.execute(
             server,
-            sa.insert(models.InstanceAction.__table__).values(
-                instance_uuid=server,
-                action=action,
-                request_id=f"req-{action}-{minutes}",
-                user_id="owner",
-                project_id=base.OWNER_PROJECT,
-                start_time=at,
-                created_at=at,
-                updated_at=at,
-                deleted=0,
-            ),
+            sa.update(table)
+            .where(table.c.instance_uuid == server, table.c.action == action)
+            .values(message="Error"),
         )
 
     def test_clock(self) -> None:
@@ -59,6 +89,16 @@ class TestStateAge(ReadingTestCase):
             self.task_counts_from_the_action_that_fits_it,
             self.change_without_an_action_is_a_lower_bound,
             self.failed_operation_leaves_the_state,
+        ):
+            check()
+
+    def test_storms(self) -> None:
+        """Who repeats something cannot push out what the clock needs."""
+        for check in (
+            self.storm_of_what_changes_no_state,
+            self.storm_of_deletes,
+            self.storm_of_deletes_that_fail,
+            self.actions_that_were_written_backwards,
         ):
             check()
 
@@ -74,10 +114,14 @@ class TestStateAge(ReadingTestCase):
         server = self.boot()
         surgery.make_older(server, hours=2)
         self.assert_age(server, 2 * HOUR)
-        self.ask("PUT", f"/servers/{server}", {"server": {"name": "again"}})
-        self.ask("PUT", f"/servers/{server}/metadata", {"metadata": {}})
-        self.act(server, "lock")
-        self.act(server, "unlock")
+        for number in range(MANY // 2):
+            self.ask(
+                "PUT", f"/servers/{server}", {"server": {"name": f"{number}"}}
+            )
+            self.ask("PUT", f"/servers/{server}/metadata", {"metadata": {}})
+            assert self.act(server, "lock").status == 202
+            assert self.act(server, "unlock").status == 202
+        assert len(surgery.actions(server)) > MANY
         changed = surgery.row(server)["updated_at"]
         assert (timeutils.utcnow() - changed).total_seconds() < 60
         self.assert_age(server, 2 * HOUR)
@@ -125,13 +169,7 @@ class TestStateAge(ReadingTestCase):
         server = self.boot()
         surgery.make_older(server, hours=5)
         self.began(server, "delete", 240)
-        table = models.InstanceAction.__table__
-        surgery.execute(
-            server,
-            sa.update(table)
-            .where(table.c.action == "delete")
-            .values(message="Error"),
-        )
+        self.failed(server, "delete")
         self.began(server, "delete", 30)
         surgery.set_row(server, task_state="deleting")
         self.assert_age(server, 30 * 60)
@@ -188,14 +226,102 @@ class TestStateAge(ReadingTestCase):
         server = self.boot()
         surgery.make_older(server, hours=5)
         self.began(server, "resize", 60)
-        table = models.InstanceAction.__table__
-        surgery.execute(
-            server,
-            sa.update(table)
-            .where(table.c.action == "resize")
-            .values(message="Error"),
-        )
+        self.failed(server, "resize")
         self.assert_age(server, HOUR)
+
+    def storm_of_what_changes_no_state(self) -> None:
+        """Whatever the action is, and whatever the server does."""
+        names = constants(instance_actions) - changing.CHANGING
+        assert names > {"lock", "attach_volume", "extend_volume"}
+        for action, state in (
+            ("createImage", {"task_state": "image_uploading"}),
+            ("reboot", {"task_state": "reboot_started"}),
+            ("delete", {"task_state": "deleting"}),
+            ("pause", {"vm_state": "paused"}),
+        ):
+            server = self.boot()
+            surgery.make_older(server, hours=5)
+            self.began(server, action, 120)
+            surgery.set_row(server, **state)
+            for name in names:
+                self.began(server, name, 60, count=MANY)
+            self.assert_age(server, 2 * HOUR)
+            found = self.around(server)
+            assert found.action == action
+            assert found.request_id == f"req-{action}-120-0"
+
+    def storm_of_deletes(self) -> None:
+        server = self.boot()
+        surgery.make_older(server, hours=9)
+        self.began(server, "reboot", 480)
+        self.began(server, "delete", 480)
+        self.began(server, "delete", 300, count=MANY)
+        self.began(server, "resetState", 240, count=MANY)
+        self.began(server, "delete", 180, count=MANY)
+        surgery.set_row(server, task_state="deleting")
+        self.assert_age(server, 8 * HOUR)
+        assert self.fact(server, "server.attempts") == MANY
+        assert self.around(server).request_id == "req-delete-480-0"
+
+    def storm_of_deletes_that_fail(self) -> None:
+        server = self.boot()
+        surgery.make_older(server, hours=9)
+        self.began(server, "delete", 480, count=MANY)
+        self.failed(server, "delete")
+        self.began(server, "delete", 120, count=MANY)
+        surgery.set_row(server, task_state="deleting")
+        self.assert_age(server, 2 * HOUR)
+        # The newest belongs to its attempt, however it ended.
+        self.failed(server, "delete")
+        self.began(server, "delete", 60, count=1)
+        self.failed(server, "delete")
+        self.assert_age(server, HOUR)
+
+    def actions_that_were_written_backwards(self) -> None:
+        """As a move to another cell writes them (Nova, cross-cell resize)."""
+        server = self.boot()
+        surgery.make_older(server, hours=9)
+        for action, minutes in (
+            ("delete", 60),
+            ("delete", 120),
+            ("reboot", 240),
+            ("delete", 360),
+        ):
+            self.began(server, action, minutes)
+        surgery.set_row(server, task_state="deleting")
+        self.assert_age(server, 2 * HOUR)
+
+    def around(self, server: str) -> Circumstances:
+        """Return what its owner is told beside the facts."""
+        return self.driver.circumstances(
+            caller_of(base.OWNER), self.locate(server)
+        )
+
+    def test_whatever_an_owner_asks_while_it_is_deleted(self) -> None:
+        """The clock counts from the first delete."""
+        server = self.boot()
+        self.hold("destroy")
+        assert self.delete(server).status == 204
+        self.wait_task(server, "deleting")
+        surgery.make_older(server, hours=2)
+        before = len(surgery.actions(server))
+        taken = set()
+        for name, operation in OPERATIONS.items():
+            if "read" in operation.classes:
+                continue
+            answer = self.ask(
+                operation.method,
+                requests.path(operation, server),
+                requests.body(operation),
+                microversion=requests.microversion(operation),
+            )
+            if answer.status < 300:
+                taken.add(name)
+        assert {"delete", "force_delete", "lock", "unlock"} <= taken
+        written = surgery.actions(server)[before:]
+        assert {a["action"] for a in written} == WHILE_DELETING
+        self.assert_age(server, 2 * HOUR)
+        assert self.fact(server, "server.attempts") == 0
 
     def test_circumstances(self) -> None:
         server = self.boot()
