@@ -105,15 +105,25 @@ def extend(
 ) -> str:
     """Return a refusal of the API's own with what we know beside it.
 
-    The message stays as it is, at the beginning.
+    The message stays as it is, at the beginning, and alone where nothing of
+    ours fits behind it.
     """
-    head = message if message.endswith((".", "!", "?")) else f"{message}."
-    return _fitting(
-        head,
+    end = _end(message)
+    added = _fitting(
+        "",
         since(circumstances),
         (_possible(possible), ""),
         (_retry(retry_after), ""),
+        limit=LIMIT - len(message) - len(end),
     )
+    return f"{message}{end}{added}" if added else message
+
+
+def _end(message: str) -> str:
+    """Return what ends a sentence before the next one."""
+    if not message or message[-1].isspace():
+        return ""
+    return " " if message[-1] in ".!?" else ". "
 
 
 def since(circumstances: Circumstances) -> tuple[str, ...]:
@@ -134,8 +144,11 @@ def since(circumstances: Circumstances) -> tuple[str, ...]:
     )
 
 
-def _fitting(head: str, *wordings: tuple[str, ...]) -> str:
-    """Return the longest text that fits, giving up the first parts first."""
+def _fitting(head: str, *wordings: tuple[str, ...], limit: int = LIMIT) -> str:
+    """Return the longest text that fits, giving up the first parts first.
+
+    :param limit: characters; where it is less than none, nothing fits
+    """
     most = [len(wording) - 1 for wording in wordings]
     steps: Iterator[tuple[int, ...]] = iter(
         sorted(itertools.product(*(range(m + 1) for m in most)), key=_loss)
@@ -143,7 +156,7 @@ def _fitting(head: str, *wordings: tuple[str, ...]) -> str:
     for step in steps:
         parts = [head, *(w[i] for w, i in zip(wordings, step, strict=True))]
         text = " ".join(part for part in parts if part)
-        if len(text) <= LIMIT:
+        if len(text) <= limit:
             return text
     return head[:LIMIT]
 

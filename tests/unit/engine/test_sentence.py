@@ -249,3 +249,13 @@ def test_details_tell_no_more_than_the_sentence() -> None:
 )
 def test_durations(seconds: float, text: str) -> None:
     assert phrases.duration(seconds) == text
+
+
+@pytest.mark.parametrize("end", ["", ".", "!", "?"])
+@pytest.mark.parametrize("length", [270, 297, 298, 299, 300, 340, 5000])
+def test_a_long_refusal_of_nova_s_is_not_cut(length: int, end: str) -> None:
+    message = "y" * (length - len(end)) + end
+    found = sentence.extend(message, Circumstances(), (), 30)
+    fits = length + len(". Retry in 30 seconds.") - bool(end) <= sentence.LIMIT
+    added = f"{'' if end else '.'} Retry in 30 seconds." if fits else ""
+    assert found == message + added
