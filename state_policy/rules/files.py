@@ -272,7 +272,7 @@ class _Reader:
                 f"{shown(name)} is stated twice, first in line"
                 f" {self._lines[name]}; keep one",
             )
-        elif reason:
+        if reason:
             yield self._fault(
                 value, f"the rule of {shown(name)} {reason}", line
             )

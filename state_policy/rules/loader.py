@@ -5,8 +5,15 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import itertools
 import os
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import (
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -57,14 +64,21 @@ def load(
 
 
 class _Loading:
-    """One run of the loader: what files state, and what is wrong with it."""
+    """One run of the loader: what files state, and what is wrong with it.
+
+    :ivar stated: the first statement of each name: a set that loads has no
+        second one that says something else
+    :ivar readings: every statement, the others too, and what it was found
+        to be
+    """
 
     def __init__(self) -> None:
         self.faults: list[Fault] = []
         self.stated: dict[str, Statement] = {}
-        self.readings: dict[str, text.Reading] = {}
+        self.readings: list[tuple[Statement, text.Reading]] = []
         self.graph: dict[str, Collection[str]] = {}
         self.ordered: Sequence[str] = ()
+        self._found: list[Statement] = []
 
     def raise_faults(self, files: _Files) -> None:
         """Refuse the set if there is anything to say against it."""
@@ -81,9 +95,11 @@ class _Loading:
         """Take what a file states; two files may not disagree."""
         found, faults = statements(path)
         self.faults += faults
+        self._found += found
         for item in found:
             first = self.stated.setdefault(item.name, item)
-            if first.text.split() != item.text.split():
+            # Twice in one file is a fault that the file's reader has told.
+            if first.file != item.file and _differ(first, item):
                 self._fault(
                     item,
                     f"{shown(item.name)} is stated otherwise in"
@@ -92,13 +108,18 @@ class _Loading:
 
     def judge(self, judging: Judging) -> None:
         """Judge each rule, and how they refer to each other."""
-        for name, item in self.stated.items():
-            self.readings[name] = reading = text.read(item.text, judging)
+        self.graph = {**_default_graph()}
+        for item in self._found:
+            reading = text.read(item.text, judging)
+            self.readings.append((item, reading))
             for reason in reading.reasons:
                 self._fault(item, reason)
-        self.graph = {**_default_graph()}
-        for name, reading in self.readings.items():
-            self.graph[name] = tuple(reading.references)
+            first = self.stated[item.name]
+            if item is first:
+                self.graph[item.name] = tuple(reading.references)
+            elif _differ(first, item):
+                others = self.graph[item.name]
+                self.graph[item.name] = (*others, *reading.references)
         self._judge_references()
         self._judge_names()
         self._judge_places()
@@ -113,17 +134,18 @@ class _Loading:
     def trees(self) -> dict[str, Any]:
         """Return oslo.policy's tree of every rule."""
         found = dict(_default_trees())
-        for name, reading in self.readings.items():
-            item = self.stated[name]
+        for item, reading in self.readings:
             try:
-                found[name] = text.parse(name, item.text, reading.conditions)
+                found[item.name] = text.parse(
+                    item.name, item.text, reading.conditions
+                )
             except ValueError as error:
                 self._fault(item, str(error))
         return found
 
     def _judge_references(self) -> None:
-        for name, item in self.stated.items():
-            for other in dict.fromkeys(self.graph[name]):
+        for item, reading in self.readings:
+            for other in dict.fromkeys(reading.references):
                 if other not in self.graph:
                     self._fault(
                         item,
@@ -140,28 +162,52 @@ class _Loading:
             return
         for cycle in resolving.cycles(graph):
             path = " -> ".join(map(shown, cycle))
-            # Defaults alone have no cycle: one rule of it stands in a file.
-            name = next(name for name in cycle if name in self.stated)
-            self._fault(self.stated[name], f"the rules go in a circle: {path}")
+            self._fault(
+                self._one_along(cycle), f"the rules go in a circle: {path}"
+            )
+
+    def _one_along(self, cycle: Sequence[str]) -> Statement:
+        """Return a statement that leads from one name to the next."""
+        steps = set(itertools.pairwise(cycle))
+        # Defaults alone have no cycle: one rule of it stands in a file.
+        return next(
+            item
+            for item, reading in self._along(cycle)
+            if any((item.name, o) in steps for o in reading.references)
+        )
+
+    def _along(
+        self, cycle: Sequence[str]
+    ) -> Iterator[tuple[Statement, text.Reading]]:
+        """Yield what states the names of a cycle, in its order."""
+        by_name: dict[str, list[tuple[Statement, text.Reading]]] = {}
+        for item, reading in self.readings:
+            by_name.setdefault(item.name, []).append((item, reading))
+        for name in cycle:
+            yield from by_name.get(name, ())
 
     def _judge_sizes(self, graph: resolving.Graph) -> None:
-        own = {
-            name: (reading.levels, len(reading.conditions))
-            for name, reading in self.readings.items()
-        }
+        own: dict[str, tuple[int, int]] = {}
+        for item, reading in self.readings:
+            levels, size = own.get(item.name, (0, 0))
+            own[item.name] = (
+                max(levels, reading.levels),
+                max(size, len(reading.conditions)),
+            )
         found = resolving.oversized(self.ordered, graph, own)
         for name, reason in found.items():
             item = self.stated.get(name) or next(iter(self.stated.values()))
             self._fault(item, f"{shown(name)} {reason}")
 
     def _judge_names(self) -> None:
-        referred = {o for name in self.stated for o in self.graph[name]}
-        for name, item in self.stated.items():
-            reason = names.reason_against(name, referred)
-            group = defaults.groups().get(name, item.text)
+        # A rule that only a rule without effect leads to has none either.
+        referred = resolving.reached(self.graph, defaults.texts())
+        for item, _ in self.readings:
+            reason = names.reason_against(item.name, referred)
+            group = defaults.groups().get(item.name, item.text)
             if group.split() != item.text.split():
                 reason = (
-                    f"{shown(name)} is predefined as `{group}`; choose"
+                    f"{shown(item.name)} is predefined as `{group}`; choose"
                     " another name"
                 )
             if reason:
@@ -173,16 +219,16 @@ class _Loading:
         requests = resolving.reached(
             self.graph, (n for n in self.graph if n.startswith("server:"))
         )
-        for name, item in self.stated.items():
-            for condition in self.readings[name].conditions:
+        for item, reading in self.readings:
+            for condition in reading.conditions:
                 kind = condition.partition(":")[0]
-                if name in sweep and kind in CALLER_KINDS:
+                if item.name in sweep and kind in CALLER_KINDS:
                     self._fault(
                         item,
                         f"{shown(condition)}: rules of the quarantine have no"
                         " caller",
                     )
-                if name in requests and kind.startswith("quarantine."):
+                if item.name in requests and kind.startswith("quarantine."):
                     self._fault(
                         item,
                         f"{shown(condition)} is known to `quarantine:purge`"
@@ -191,6 +237,11 @@ class _Loading:
 
     def _fault(self, item: Statement, reason: str) -> None:
         self.faults.append(Fault(item.file, item.line, reason))
+
+
+def _differ(first: Statement, second: Statement) -> bool:
+    """Return whether two statements of a name say different things."""
+    return first.text.split() != second.text.split()
 
 
 def _revision(texts: Mapping[str, str]) -> str:

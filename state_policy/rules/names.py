@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from state_policy.engine import operations
-from state_policy.rules import defaults
+from state_policy.rules import defaults, spelling
 from state_policy.rules.faults import nearest, shown
 
 #: Names with these first parts are the project's.
@@ -19,7 +19,7 @@ def reason_against(name: str, referred: Collection[str]) -> str:
     """Return why a file may not state a rule of this name, or nothing.
 
     :param name: the name
-    :param referred: the names that some rule refers to
+    :param referred: the names that a rule which is asked for leads to
     """
     if name in defaults.texts():
         return ""
@@ -70,11 +70,7 @@ def _mistaken(name: str, first: str) -> str:
         return "`default` is oslo.policy's rule for unknown names: none here"
     if first in ("os_compute_api", "compute"):
         return f"{shown(name)} is Nova's: it belongs in Nova's policy file"
-    for known in (f"server:{name}", f"class:{name}", f"quarantine:{name}"):
-        if known in defaults.texts():
-            return (
-                f"{shown(name)}: no rule refers to it (did you mean"
-                f" `{known}`?)"
-            )
-    hint = nearest(name, defaults.texts()) if ":" in name else ""
-    return f"{shown(name)}: no rule refers to it{hint}" if hint else ""
+    known = spelling.meant(name)
+    if not known:
+        return ""
+    return f"{shown(name)}: no rule refers to it (did you mean `{known}`?)"

@@ -581,6 +581,49 @@ def test_two_files_that_disagree(tmp_path):
     ]
 
 
+def test_a_repeated_statement_is_judged_too(tmp_path):
+    found = faults(
+        tmp_path,
+        '"server:stop": "@"\n"server:stop": "server.vm_state:up"\n'
+        '"server:stop":\n"server:stop": "role:a or"\n"class:ayn": "@"\n'
+        '"class:ayn": "rule:gone"',
+        '\n"server:stop": "rule:gone"',
+    )
+    first, second = (str(tmp_path / name) for name in ("0.yaml", "1.yaml"))
+    assert [(fault.file, fault.line) for fault in found] == [
+        *[(first, 2)] * 2,
+        *[(first, 3)] * 2,
+        *[(first, 4)] * 2,
+        (first, 5),
+        *[(first, 6)] * 3,
+        *[(second, 2)] * 2,
+    ]
+    text = "\n".join(str(fault) for fault in found)
+    for reason in (
+        "0.yaml:2: `server:stop` is stated twice",
+        "0.yaml:2: `server.vm_state:up`: unknown vm_state `up`",
+        "0.yaml:3: the rule of `server:stop` is empty",
+        "0.yaml:4: a condition is missing behind `or`",
+        "0.yaml:5: unknown rule name `class:ayn`",
+        "0.yaml:6: unknown rule name `class:ayn`",
+        "0.yaml:6: `rule:gone` refers to no rule",
+        "1.yaml:2: `server:stop` is stated otherwise in",
+        "1.yaml:2: `rule:gone` refers to no rule",
+    ):
+        assert reason in text
+
+
+def test_a_circle_through_a_repeated_statement_is_told(tmp_path):
+    found = faults(
+        tmp_path,
+        '"a": "@"\n"b": "rule:a"\n"server:stop": "rule:b"',
+        '"a": "rule:b"',
+    )
+    reasons = {fault.reason.split(":")[0] for fault in found}
+    assert "the rules go in a circle" in reasons
+    assert len(found) == 2
+
+
 def test_two_files_that_agree(tmp_path):
     for name in "ab":
         (tmp_path / name).write_text('"server:stop": "rule:busy  or @"')
