@@ -14,7 +14,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from state_policy.engine.ports.moving import Mover, MovingError, Owner, Server
+from state_policy.engine.ports.moving import (
+    GoneError,
+    Mover,
+    MovingError,
+    Owner,
+    Server,
+)
 from state_policy.quarantine import exclusions, finish
 from state_policy.quarantine.policy import Policy
 from state_policy.quarantine.record import (
@@ -78,6 +84,8 @@ def conceal(
     """
     try:
         answer = _try(mover, policy, server_id, wish)
+    except GoneError as e:
+        answer = Answer(Result.EXCLUDED, str(e))
     except Exception:
         if _lost(mover, server_id):
             return Answer(Result.MOVED)

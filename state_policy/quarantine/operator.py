@@ -94,7 +94,7 @@ def release_one(
     :raises RefusedError: where it is not in quarantine
     """
     one, record = _movable(mover, policy, server_id)
-    why = "it was asked for" + release.caveat(mover, record)
+    why = "it was asked for" + release.caveat(mover, one.server, record)
     if not dry_run:
         release.release(mover, one.server, record)
     return Done(one.server.id, "release", why, acted=not dry_run)

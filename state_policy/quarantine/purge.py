@@ -2,14 +2,15 @@
 """Deleting a server that is in quarantine.
 
 An ordinary delete first. A server that is deleting already ignores it, so
-from the second attempt on its state is reset before.
+from the second attempt on its state is reset before. A server that goes away
+meanwhile is what was wanted.
 """
 
 from __future__ import annotations
 
 import logging
 
-from state_policy.engine.ports.moving import Mover, Server
+from state_policy.engine.ports.moving import GoneError, Mover, Server
 from state_policy.quarantine import finish
 from state_policy.quarantine.record import Kind, Record, dump
 
@@ -28,7 +29,17 @@ def due(server: Server, record: Record, seconds: float) -> bool:
     """
     if record.attempts >= ATTEMPTS:
         return False
-    return server.task_state != "deleting" or seconds >= PATIENCE
+    return seconds >= PATIENCE or not going(server)
+
+
+def going(server: Server) -> bool:
+    """Return whether compute is at its delete, as far as its row says.
+
+    Near the end compute saves vm_state ``deleted`` and no task_state, frees
+    what placement has, and only then deletes the row
+    (nova.compute.manager._delete_instance, 34.0.0).
+    """
+    return server.task_state == "deleting" or server.vm_state == "deleted"
 
 
 def purge(mover: Mover, server: Server, record: Record) -> Record:
@@ -38,12 +49,19 @@ def purge(mover: Mover, server: Server, record: Record) -> Record:
     does not know to be its owner's, and it knows none once the row has
     another owner.
     """
-    mover.release_ports(server.id, finish.made_by_compute(server, record))
-    ignored = server.task_state == "deleting"
     record = record.next(Kind.PURGE, mover.now(), attempts=record.attempts + 1)
+    try:
+        _attempt(mover, server, record)
+    except GoneError:
+        LOG.info("server %s is gone already", server.id)
+    else:
+        LOG.info("server %s: delete, attempt %d", server.id, record.attempts)
+    return record
+
+
+def _attempt(mover: Mover, server: Server, record: Record) -> None:
+    mover.release_ports(server.id, finish.made_by_compute(server, record))
     mover.write_record(server.id, record.owner, dump(record))
-    if ignored:
+    if server.task_state == "deleting":  # it would be ignored
         mover.reset_state(server.id, record.target)
     mover.delete(server.id, record.target)
-    LOG.info("server %s: delete, attempt %d", server.id, record.attempts)
-    return record

@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 
 from state_policy.engine.ports.moving import Looking, Mover, Server
-from state_policy.quarantine import finish
+from state_policy.quarantine import finish, purge
 from state_policy.quarantine.record import Kind, Record, dump
 
 LOG = logging.getLogger(__name__)
@@ -25,20 +25,35 @@ def release(mover: Mover, server: Server, record: Record) -> None:
     if record.kind is not Kind.RELEASE:
         record = record.next(Kind.RELEASE, mover.now())
         mover.write_record(server.id, record.owner, dump(record))
-    finish_release(mover, record)
+    finish_release(mover, record, purge.going(server))
 
 
-def finish_release(mover: Mover, record: Record) -> None:
-    """Do what a release still lacks; every step can be repeated."""
+def finish_release(mover: Mover, record: Record, going: bool) -> None:
+    """Do what a release still lacks; every step can be repeated.
+
+    :param going: whether the server is being deleted. Compute calls that off
+        for nobody, and what is going is not counted as its owner's
+    """
     mover.charge(record.server_id, record.owner)
-    mover.give(record.server_id, record.owner, join_group=record.group)
+    mover.give(
+        record.server_id,
+        record.owner,
+        join_group=record.group,
+        deleted=going,
+    )
     mover.return_row(record.server_id, record.owner, record.locked_by)
     finish.tell(mover, "release", record)
     LOG.info("server %s is its owner's again", record.server_id)
 
 
-def caveat(mover: Looking, record: Record) -> str:
-    """Return what is to be said of a release beside why; often nothing.
+def caveat(mover: Looking, server: Server, record: Record) -> str:
+    """Return what is to be said of a release beside why; often nothing."""
+    said = ", but its delete is under way" if purge.going(server) else ""
+    return said + _about_group(mover, record)
+
+
+def _about_group(mover: Looking, record: Record) -> str:
+    """Return what is wrong with its group.
 
     The server becomes a member of its group again whatever that means for
     the others: what it was is its owner's to change.

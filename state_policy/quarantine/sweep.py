@@ -8,12 +8,12 @@ be repeated.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from dataclasses import dataclass
 
 from state_policy.engine.facts import Facts
-from state_policy.engine.ports.moving import Mover, Server
-from state_policy.engine.ports.reading import Reader
+from state_policy.engine.ports.moving import GoneError, Mover, Server
+from state_policy.engine.ports.reading import Reader, UnreadError
 from state_policy.engine.ruleset import Rule, RuleSet
 from state_policy.quarantine import finish, purge, release
 from state_policy.quarantine.plan import (
@@ -123,6 +123,10 @@ class Sweep:
     ) -> list[Done]:
         try:
             return work(server_id)
+        except GoneError:
+            # What is to be done about it is for the next sweep to see.
+            LOG.info("server %s was deleted meanwhile", server_id)
+            return []
         except Exception as e:
             LOG.warning("sweeping %s failed", server_id, exc_info=True)
             error = f"{type(e).__name__}: {e}"
@@ -177,6 +181,8 @@ class Sweep:
                 return None
             if not self._dry_run:
                 leftover.act()
+        except GoneError:
+            return None
         except Exception as e:
             LOG.warning("%s: %s failed", server_id, step, exc_info=True)
             error = f"{type(e).__name__}: {e}"
@@ -189,7 +195,7 @@ class Sweep:
         found: Plan,
         enforced: bool = True,
     ) -> list[Done]:
-        acts: dict[Step, Callable[[Server, Record], object]] = {
+        acts: dict[Step, Callable[[Server, Record], bool]] = {
             Step.SETTLE: self._settle,
             Step.GIVE_BACK: self._give_back,
             Step.RELEASE: self._release,
@@ -203,9 +209,9 @@ class Sweep:
             return []
         why = found.why
         if found.step is Step.RELEASE:
-            why += release.caveat(self._mover, record)
-        if acting:
-            act(server, record)
+            why += release.caveat(self._mover, server, record)
+        if acting and not act(server, record):
+            return []
         return [Done(server.id, str(found.step), why, acted=acting)]
 
     def _overtaken(self, server: Server) -> bool:
@@ -217,21 +223,27 @@ class Sweep:
         now = self._mover.look(server.id)
         return now is None or now.record != server.record
 
-    def _settle(self, server: Server, record: Record) -> None:
+    def _settle(self, server: Server, record: Record) -> bool:
+        """Settle it; return False where its row is another by now."""
         record = record.next(
             Kind.SETTLE, self._mover.now(), stranded=stranded(server)
         )
-        if self._mover.settle_row(server, record.target, dump(record)):
-            finish.tell(self._mover, "settle", record)
+        if not self._mover.settle_row(server, record.target, dump(record)):
+            return False
+        finish.tell(self._mover, "settle", record)
+        return True
 
-    def _give_back(self, server: Server, record: Record) -> None:
+    def _give_back(self, server: Server, record: Record) -> bool:
         release.give_back_deleted(self._mover, server, record)
+        return True
 
-    def _release(self, server: Server, record: Record) -> None:
+    def _release(self, server: Server, record: Record) -> bool:
         release.release(self._mover, server, record)
+        return True
 
-    def _purge(self, server: Server, record: Record) -> None:
+    def _purge(self, server: Server, record: Record) -> bool:
         purge.purge(self._mover, server, record)
+        return True
 
     def _ruled(self, server: Server, record: Record) -> Plan | None:
         """Return what the rules say of a settled server.
@@ -256,11 +268,22 @@ class Sweep:
         }
         others = rule.needs - facts.keys()
         if others and self._reader is not None:
-            location = self._reader.locate(server.id)
-            if location is not None:
-                caller = self._mover.caller_for(record.target, "")
-                facts |= self._reader.read(caller, location, others)
+            facts |= self._read(self._reader, server, record, others)
         return facts
+
+    def _read(
+        self, reader: Reader, server: Server, record: Record, keys: Set[str]
+    ) -> Facts:
+        try:
+            location = reader.locate(server.id)
+        except UnreadError:
+            # As any fact that is not read: a rule that needs it is not true.
+            LOG.warning("server %s cannot be looked up", server.id)
+            return {}
+        if location is None:
+            return {}
+        caller = self._mover.caller_for(record.target, "")
+        return reader.read(caller, location, keys)
 
     def _reask(self) -> list[Done]:
         if self._rules is None or self._reader is None:

@@ -24,6 +24,10 @@ class MovingError(Exception):
     """A step could not be done; trying it again later may help."""
 
 
+class GoneError(MovingError):
+    """The server of a step was deleted meanwhile; a look shows how far."""
+
+
 @dataclass(frozen=True, slots=True)
 class Owner:
     """Whose a server is: a project and a user, by their ids."""
@@ -182,7 +186,11 @@ class Looking(Protocol):
 
 
 class Mover(Looking, Protocol):
-    """Moves servers between projects, one small step at a time."""
+    """Moves servers between projects, one small step at a time.
+
+    A server may be deleted at any moment, and so beside any step: each may
+    raise :class:`GoneError`.
+    """
 
     def prepare(self) -> None:
         """Make ahead what the first move would need time to make."""
@@ -251,12 +259,14 @@ class Mover(Looking, Protocol):
     def delete(self, server_id: str, by: Owner) -> None:
         """Delete it as an administrator of the project would.
 
+        :raises GoneError: where it is deleted already
         :raises MovingError: where its row is not the project's
         """
 
     def reset_state(self, server_id: str, by: Owner) -> None:
         """Set it to error, with no task.
 
+        :raises GoneError: where it is deleted
         :raises MovingError: where its row is not the project's
         """
 

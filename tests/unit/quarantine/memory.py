@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from state_policy.engine.ports.moving import (
+    GoneError,
     Listing,
     MovingError,
     Owner,
@@ -274,6 +275,8 @@ class Memory:
         self.set(server_id, vm_state="error", task_state=None)
 
     def _expect(self, server_id: str, owner: Owner) -> None:
+        if self.row[server_id].deleted:
+            raise GoneError("it is deleted by now")
         if self.row[server_id].owner != owner:
             raise MovingError("it has another owner by now")
 

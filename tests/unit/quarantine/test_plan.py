@@ -102,20 +102,30 @@ def test_retention_is_finite() -> None:
 
 
 @pytest.mark.parametrize(
-    "attempts,task,after,expected",
+    "attempts,vm_state,task,after,expected",
     [
-        (1, None, 1, Step.PURGE),  # died before the delete
-        (1, "deleting", 1, Step.NOTHING),
-        (1, "deleting", 600, Step.PURGE),
-        (3, "deleting", 1, Step.NOTHING),
-        (3, "deleting", 600, Step.STUCK),
+        (1, "active", None, 1, Step.PURGE),  # died before the delete
+        (1, "active", "deleting", 1, Step.NOTHING),
+        (1, "active", "deleting", 600, Step.PURGE),
+        (3, "active", "deleting", 1, Step.NOTHING),
+        (3, "active", "deleting", 600, Step.STUCK),
+        # compute has saved its last state and deletes the row next
+        (1, "deleted", None, 1, Step.NOTHING),
+        (1, "deleted", None, 599, Step.NOTHING),
+        (1, "deleted", None, 600, Step.PURGE),
+        (3, "deleted", None, 600, Step.STUCK),
     ],
 )
 def test_purge(
-    attempts: int, task: str | None, after: float, expected: Step
+    attempts: int,
+    vm_state: str,
+    task: str | None,
+    after: float,
+    expected: Step,
 ) -> None:
     record = replace(RECORD, kind=Kind.PURGE, attempts=attempts)
-    assert step(replace(SETTLED, task_state=task), record, after) is expected
+    server = replace(SETTLED, vm_state=vm_state, task_state=task)
+    assert step(server, record, after) is expected
 
 
 @pytest.mark.parametrize(

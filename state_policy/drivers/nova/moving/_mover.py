@@ -201,9 +201,10 @@ class Mover:
     def delete(self, server_id: str, by: Owner) -> None:
         """Delete it as an administrator of the project would, for good."""
         context = contexts.acting(by)
-        instance = self.compute.get(context, server_id)
-        _expect(instance, by)
-        self.compute.delete(context, instance)
+        with contexts.gone(server_id):
+            instance = self.compute.get(context, server_id)
+            _expect(instance, by)
+            self.compute.delete(context, instance)
 
     def reset_state(self, server_id: str, by: Owner) -> None:
         """Set it to error with no task, as ``os-resetState`` does."""
@@ -223,13 +224,14 @@ class Mover:
     ) -> None:
         """Hand external events to the host of a server."""
         context = contexts.admin("no")
-        instance = self._cells.call(
-            contexts.cell_mapping_of(server_id),
-            lambda cell: objects.Instance.get_by_uuid(
-                cell, server_id, expected_attrs=["migration_context"]
-            ),
-            context,
-        )
+        with contexts.gone(server_id):
+            instance = self._cells.call(
+                contexts.cell_mapping_of(server_id),
+                lambda cell: objects.Instance.get_by_uuid(
+                    cell, server_id, expected_attrs=["migration_context"]
+                ),
+                context,
+            )
         if not instance.host:
             raise MovingError(f"server {server_id} has no host")
         self.compute.external_instance_event(

@@ -17,7 +17,7 @@ from nova import context as nova_context
 from nova import exception, objects
 
 from state_policy.drivers.nova.context import kept
-from state_policy.engine.ports.moving import MovingError, Owner
+from state_policy.engine.ports.moving import GoneError, MovingError, Owner
 
 
 def admin(read_deleted: str = "yes") -> Any:
@@ -67,10 +67,14 @@ def mapping_of(server_id: str) -> Any | None:
 def cell_mapping_of(server_id: str) -> Any:
     """Return the mapping of the cell that a server is in.
 
+    :raises GoneError: where it has been archived
     :raises MovingError: where it is in no cell
     """
-    mapping = mapping_of(server_id)
-    if mapping is None:
+    with gone(server_id):
+        mapping = objects.InstanceMapping.get_by_instance_uuid(
+            admin(), server_id
+        )
+    if mapping.cell_mapping is None:
         raise MovingError(f"server {server_id} is in no cell")
     return mapping.cell_mapping
 
@@ -80,8 +84,29 @@ def cell_of(server_id: str, context: Any = None) -> Iterator[Any]:
     """Target the cell of a server.
 
     :param context: whose; an administrator's by default
+    :raises GoneError: where the server is deleted, or will be missed inside
     :raises MovingError: where the server is in no cell
     """
     mapping = cell_mapping_of(server_id)
-    with kept(), nova_context.target_cell(context or admin(), mapping) as cell:
+    targeted = nova_context.target_cell(context or admin(), mapping)
+    with kept(), gone(server_id), targeted as cell:
         yield cell
+
+
+@contextmanager
+def gone(server_id: str) -> Iterator[None]:
+    """Say in the port's words that Nova misses a server.
+
+    Its row is not seen any more once it is deleted, its mapping once it is
+    archived (nova.db.main.api.instance_destroy, nova-manage
+    ``db archive_deleted_rows``, 34.0.0).
+
+    :raises GoneError: where it does
+    """
+    try:
+        yield
+    except (
+        exception.InstanceNotFound,
+        exception.InstanceMappingNotFound,
+    ) as e:
+        raise GoneError(f"server {server_id} is deleted by now") from e

@@ -57,15 +57,16 @@ def _named(overs: Any) -> str:
 
 
 def _flavor(cells: Cells, server_id: str) -> Any:
-    return cells.call(
-        contexts.cell_mapping_of(server_id),
-        lambda cell: (
-            objects.Instance.get_by_uuid(
-                cell, server_id, expected_attrs=["flavor"]
-            ).flavor
-        ),
-        contexts.admin("no"),
-    )
+    with contexts.gone(server_id):
+        return cells.call(
+            contexts.cell_mapping_of(server_id),
+            lambda cell: (
+                objects.Instance.get_by_uuid(
+                    cell, server_id, expected_attrs=["flavor"]
+                ).flavor
+            ),
+            contexts.admin("no"),
+        )
 
 
 def _check_unified(context: Any, flavor: Any, target: Owner) -> None:

@@ -64,12 +64,19 @@ def _delete_port(client: Any, port: str) -> None:
 
 
 def _forget(cache: Any, ports: Set[str]) -> None:
-    """Take ports out of compute's cache; others may have come to it."""
-    cache.refresh()
-    cache.network_info = network_model.NetworkInfo(
-        [vif for vif in cache.network_info if vif["id"] not in ports]
-    )
-    cache.save()
+    """Take ports out of compute's cache; others may have come to it.
+
+    That of a deleted server takes nothing any more, and nobody reads it
+    (nova.db.main.api.instance_info_cache_update, 34.0.0).
+    """
+    try:
+        cache.refresh()
+        cache.network_info = network_model.NetworkInfo(
+            [vif for vif in cache.network_info if vif["id"] not in ports]
+        )
+        cache.save()
+    except exception.InstanceInfoCacheNotFound:
+        LOG.debug("the cache of %s is gone", cache.instance_uuid)
 
 
 def consumer(server_id: str) -> Owner | None:
