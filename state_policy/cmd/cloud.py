@@ -17,7 +17,12 @@ from state_policy import deploy
 from state_policy.cmd import config, exits
 from state_policy.conf import Settings
 from state_policy.engine.facts import CALLER
-from state_policy.engine.ports.reading import Caller, Location, Reader
+from state_policy.engine.ports.reading import (
+    Caller,
+    Location,
+    Reader,
+    UnreadError,
+)
 
 #: What tokens of a plain user hold: Keystone adds what a role implies.
 ROLES = ("member", "reader")
@@ -42,9 +47,14 @@ class Cloud:
     def locate(self, server_id: str) -> Location:
         """Return where a server is.
 
-        :raises CommandError: where there is none
+        :raises CommandError: where there is none, or that cannot be told
         """
-        found = self.reader.locate(server_id)
+        try:
+            found = self.reader.locate(server_id)
+        except UnreadError as error:
+            raise exits.CommandError(
+                f"server `{server_id}` cannot be looked up now"
+            ) from error
         if found is None:
             raise exits.CommandError(f"no server `{server_id}`")
         return found

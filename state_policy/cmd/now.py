@@ -16,7 +16,7 @@ from state_policy.cmd import exits
 from state_policy.cmd.casefile import values
 from state_policy.cmd.cloud import ROLES, Cloud
 from state_policy.engine.facts import Facts
-from state_policy.engine.ports.reading import Caller, Location
+from state_policy.engine.ports.reading import Caller, Location, UnreadError
 from state_policy.engine.ruleset import RuleSet
 
 COLUMNS = ("operation", "allowed", "code", "retry_after", "message")
@@ -42,11 +42,16 @@ class Server:
     def listing(self, rules: RuleSet) -> list[dict[str, Any]]:
         """Return each operation and whether it is allowed, or why not.
 
-        :raises CommandError: where the caller may not see the server
+        :raises CommandError: where the caller may not see the server, or
+            that cannot be told
         """
-        found = deploy.build_allowed(
+        allowed = deploy.build_allowed(
             self._cloud.reader, lambda: rules, self._cloud.settings
-        ).listing(self._caller, self._location)
+        )
+        try:
+            found = allowed.listing(self._caller, self._location)
+        except UnreadError as error:
+            raise exits.CommandError(f"server `{self.id}`: {error}") from error
         if found is None:
             raise exits.CommandError(
                 f"this caller may not see server `{self.id}`: Nova answers "

@@ -17,7 +17,7 @@ from state_policy.engine.evaluate import decide
 from state_policy.engine.facts import Facts
 from state_policy.engine.operations import OPERATIONS
 from state_policy.engine.ports.moving import Mover, PendingDelete
-from state_policy.engine.ports.reading import Caller, Reader
+from state_policy.engine.ports.reading import Caller, Reader, UnreadError
 from state_policy.engine.ruleset import RuleSet
 from state_policy.quarantine.conceal import Result, Wish, conceal
 from state_policy.quarantine.policy import Policy
@@ -112,9 +112,12 @@ class Reasking:
     ) -> tuple[Decision, Facts] | None:
         location = self.reader.locate(pending.server_id)
         operation = OPERATIONS[pending.operation]
-        if location is None or not self.reader.may(
-            caller, location, operation.gate
-        ):
+        if location is None:
+            return None
+        may = self.reader.may(caller, location, operation.gate)
+        if may is None:
+            raise UnreadError("the sender's right to it cannot be read")
+        if not may:
             return None
         needs = self.rules.operations[operation.name].needs
         facts = self.reader.read(caller, location, needs)

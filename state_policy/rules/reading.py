@@ -48,11 +48,16 @@ class KindReader:
         return self._reader.caller(environ)
 
     def locate(self, server_id: str) -> Location | None:
-        """Find a server by the id of a request."""
+        """Find a server by the id of a request.
+
+        :raises UnreadError: where it cannot be told whether there is one
+        """
         return self._reader.locate(server_id)
 
-    def may(self, caller: Caller, location: Location, gate: str) -> bool:
-        """Return whether Nova lets the caller do this to this server."""
+    def may(
+        self, caller: Caller, location: Location, gate: str
+    ) -> bool | None:
+        """Return whether Nova lets the caller do this; None: nobody knows."""
         return self._reader.may(caller, location, gate)
 
     def read(

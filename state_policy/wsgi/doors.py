@@ -117,12 +117,14 @@ class Door:
     :ivar operation: None where it is no operation that Nova would run
     :ivar unknown: name of an action that is none of ours, or None
     :ivar unreadable: why the body could not be read, or None
+    :ivar too_long: whether that is because it is longer than the bound
     """
 
     address: Address
     operation: Operation | None = None
     unknown: str | None = None
     unreadable: str | None = None
+    too_long: bool = False
 
 
 def address(path: str) -> Address | None:
@@ -225,7 +227,8 @@ def _action(
     try:
         content = body.read(environ, limit)
     except body.UnreadableError as error:
-        return Door(found, unreadable=str(error))
+        too_long = isinstance(error, body.TooLongError)
+        return Door(found, unreadable=str(error), too_long=too_long)
     peeked = _peek(content)
     if peeked is None:
         return Door(found)

@@ -107,10 +107,10 @@ class Events:
     def _delivered(
         self, server_id: str, events: list[Mapping[str, Any]]
     ) -> bool:
-        location = self._reader.locate(server_id)
-        if location is None or location.project_id not in self._projects:
-            return False
         try:
+            location = self._reader.locate(server_id)
+            if location is None or location.project_id not in self._projects:
+                return False
             self._mover.deliver_events(location.server_id, events)
         except Exception as error:  # noqa: BLE001
             # Nova's answer stands: whoever sent the event hears that it was

@@ -2,7 +2,9 @@
 """The road of a request: doors, guard, rules, rights, engine, effect, record.
 
 Whatever fails on it, the request goes to Nova as it came: a failure of ours
-neither refuses a request nor answers one.
+neither refuses a request nor answers one. Two cases are the operator's: where
+it is not known what the rules would say, and ``on_unknown`` is ``refuse``; and
+where it is not known whether a server is concealed from a caller.
 """
 
 from __future__ import annotations
@@ -16,9 +18,14 @@ from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 from state_policy.engine.decision import Decision, Verdict
 from state_policy.engine.operations import QUARANTINABLE
 from state_policy.engine.ports.answering import Answers
-from state_policy.engine.ports.effects import Asked, Effect
-from state_policy.engine.ports.reading import Caller, Location, Reader
-from state_policy.wsgi import allowed, doors, guard
+from state_policy.engine.ports.effects import Asked, Effect, Outcome
+from state_policy.engine.ports.reading import (
+    Caller,
+    Location,
+    Reader,
+    UnreadError,
+)
+from state_policy.wsgi import allowed, body, doors, guard, unread
 from state_policy.wsgi.allowed import AllowedActions
 from state_policy.wsgi.events import Events
 from state_policy.wsgi.explain import Conflicts
@@ -93,46 +100,94 @@ class Filter:
             if self.events is not None and self.events.addressed(environ):
                 return self.events
             return self.app
-        self._note(door)
+        if door.unknown is not None:
+            self.recorder.unknown_action(door.unknown)
         caller = self.reader.caller(environ)
         if caller is None:
             self.recorder.nobody()
             return self.app
-        location = self._located(door)
+        try:
+            location = self._located(door)
+        except Exception as error:  # noqa: BLE001
+            self._failed(error)
+            if self._might_hide(caller):
+                return self._unseen(environ, door, caller)
+            location = None
         if location is not None and self._hides(caller, location):
             self.recorder.counters.add("concealed")
             return guard.absent(self.app, door.address)
         if self._disabled() or _refused(door, caller):
             return self.app
         if door.operation is None:
-            return self._told(environ, door, caller, location) or self.app
+            return self._unruled(environ, door, caller, location)
         request = Request(
             door.operation, door.address.lookup, caller, location
         )
-        return self._decided(environ, request)
+        try:
+            return self._decided(environ, request)
+        except Exception as error:  # noqa: BLE001
+            self._failed(error)
+            return self._undecided(environ, request, "it could not be judged")
 
-    def _told(
+    def _unruled(
         self,
         environ: WSGIEnvironment,
         door: doors.Door,
         caller: Caller,
         location: Location | None,
-    ) -> WSGIApplication | None:
-        """Return what can be done to a server, if that is the question."""
+    ) -> WSGIApplication:
+        """Return what answers a request that is no operation."""
+        if door.too_long and self._refuses_long(environ, caller):
+            self.recorder.counters.add("too_long")
+            return unread.too_long(
+                self.answers, environ, self.options.max_body
+            )
+        if door.unreadable is not None:
+            self.recorder.unreadable(door.unreadable)
         if (
             self.allowed is None
             or not self._talkative()
             or not allowed.addressed(door.address, environ["REQUEST_METHOD"])
         ):
-            return None
-        found = location or self.reader.locate(door.address.lookup)
-        return self.allowed.answer(caller, found) if found else None
+            return self.app
+        return self._told(environ, door.address.lookup, caller, location)
 
-    def _note(self, door: doors.Door) -> None:
-        if door.unknown is not None:
-            self.recorder.unknown_action(door.unknown)
-        if door.unreadable is not None:
-            self.recorder.unreadable(door.unreadable)
+    def _refuses_long(self, environ: WSGIEnvironment, caller: Caller) -> bool:
+        """Return whether an action that nobody knows is to be refused."""
+        return (
+            self.options.mode is Mode.ENFORCE
+            and self.judge.refuse_unknown
+            and not self.judge.open_to_actions(caller)
+            and self.answers.version_accepted(environ)
+        )
+
+    def _told(
+        self,
+        environ: WSGIEnvironment,
+        server_id: str,
+        caller: Caller,
+        location: Location | None,
+    ) -> WSGIApplication:
+        """Return what tells what can be done to a server."""
+        if self.allowed is None:
+            return self.app
+        try:
+            found = location or self.reader.locate(server_id)
+            told = self.allowed.answer(caller, found) if found else None
+        except UnreadError as error:
+            self._failed(error)
+            return unread.unseen(
+                self.answers, environ, server_id, self.judge.retry_after
+            )
+        return told or self.app
+
+    def _failed(self, error: Exception) -> None:
+        """Write down that something could not be done."""
+        if isinstance(error, UnreadError):
+            # The driver has said it, once; it may concern every request.
+            self.recorder.counters.add("unread")
+        else:
+            self.recorder.fault(error)
 
     def _located(self, door: doors.Door) -> Location | None:
         """Return where the server is, if the guard has to know."""
@@ -144,9 +199,45 @@ class Filter:
     def _hides(self, caller: Caller, location: Location) -> bool:
         return self.guard is not None and self.guard.hides(caller, location)
 
+    def _might_hide(self, caller: Caller) -> bool:
+        return self.guard is not None and self.guard.might_hide(caller)
+
+    def _unseen(
+        self, environ: WSGIEnvironment, door: doors.Door, caller: Caller
+    ) -> WSGIApplication:
+        """Return what answers while it is not known who may see a server."""
+        address = door.address
+        if self.options.mode is not Mode.AUDIT:
+            return unread.unseen(
+                self.answers,
+                environ,
+                address.lookup,
+                self.judge.retry_after,
+            )
+
+        def hidden() -> bool:
+            try:
+                location = self._located(door)
+            except Exception as error:  # noqa: BLE001
+                self._failed(error)
+                return False
+            return location is not None and self._hides(caller, location)
+
+        # Audit keeps nobody waiting.
+        return guard.looked_at_later(
+            self.app,
+            hidden,
+            lambda asked: self.answers.not_found(asked, address.server_id),
+        )
+
     def _disabled(self) -> bool:
         switch = self.options.disabled_by
-        return switch is not None and switch.exists()
+        try:
+            return switch is not None and switch.exists()
+        except OSError as error:
+            # Of a directory that cannot be entered. It is no switch, then.
+            self.recorder.fault(error)
+            return False
 
     def _decided(
         self, environ: WSGIEnvironment, request: Request
@@ -160,9 +251,14 @@ class Filter:
         self._compare(request, judgement, decision)
         if _plain(decision):
             return self._onward(request)
-        if not self.reader.may(
+        may = self.reader.may(
             request.caller, judgement.location, request.operation.gate
-        ):
+        )
+        if may is None:
+            return self._undecided(
+                environ, request, "the right to it could not be read"
+            )
+        if not may:
             return self.app
         if not self.answers.version_accepted(environ):
             return self.app
@@ -171,6 +267,29 @@ class Filter:
         self._record(request, decision, "not carried out")
         if self.options.mode is Mode.WARN:
             return warned(self.app, decision, judgement.location.server_id)
+        return self.app
+
+    def _undecided(
+        self, environ: WSGIEnvironment, request: Request, note: str
+    ) -> WSGIApplication:
+        """Return what answers who may not be told what the rules say.
+
+        :param note: why, for the log
+        """
+        decision = self.judge.unread(request.operation.name)
+        location = request.location
+        server_id = location.server_id if location else request.server_id
+        if decision.verdict is Verdict.ALLOW:
+            self._record(request, decision, note)
+            return self.app
+        if not self.answers.version_accepted(environ):
+            return self.app
+        if self.options.mode is Mode.ENFORCE:
+            self._record(request, decision, note)
+            return unread.undecided(self.answers, environ, decision, server_id)
+        self._record(request, decision, "not carried out")
+        if self.options.mode is Mode.WARN:
+            return warned(self.app, decision, server_id)
         return self.app
 
     def _carried_out(
@@ -186,8 +305,7 @@ class Filter:
         )
         without = set(self._impossible())
         while decision.verdict is not Verdict.ALLOW:
-            effect = self.effects[decision.verdict]
-            outcome = effect.apply(asked, decision, judgement.facts)
+            outcome = self._applied(asked, decision, judgement)
             self._record(request, decision, outcome.reason)
             if outcome.response is not None:
                 return outcome.response
@@ -198,6 +316,14 @@ class Filter:
         if not _plain(decision):
             self._record(request, decision)
         return self._onward(request)
+
+    def _applied(
+        self, asked: Asked, decision: Decision, judgement: Judgement
+    ) -> Outcome:
+        verdict = decision.verdict
+        if verdict is Verdict.QUARANTINE and not body.is_text(asked.environ):
+            return Outcome(None, "Nova cannot read the body")
+        return self.effects[verdict].apply(asked, decision, judgement.facts)
 
     def _onward(self, request: Request) -> WSGIApplication:
         """Return Nova, whose refusals are explained."""

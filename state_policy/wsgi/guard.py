@@ -5,12 +5,15 @@ A server whose mapping names a quarantine project is absent for everybody but
 administrators and that project. What an absent server looks like depends on
 the request (Nova refuses some before it looks the server up), so Nova is
 asked the very same of a server that does not exist, and its answer given.
+
+Where it cannot be told whose a server is, nobody is told anything from whom it
+might be concealed.
 """
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 from state_policy.engine.ports.reading import Caller, Location
@@ -39,6 +42,12 @@ class Guard:
             and caller.project_id != location.project_id
         )
 
+    def might_hide(self, caller: Caller) -> bool:
+        """Return whether any server could be concealed from a caller."""
+        return not caller.is_admin and bool(
+            self._projects - {caller.project_id}
+        )
+
 
 def absent(app: WSGIApplication, address: Address) -> WSGIApplication:
     """Return an application that answers as if the server did not exist."""
@@ -58,6 +67,31 @@ def absent(app: WSGIApplication, address: Address) -> WSGIApplication:
             found.body.replace(substitute.encode(), address.server_id.encode())
         )
         return told(environ, start_response)
+
+    return answer
+
+
+def looked_at_later(
+    app: WSGIApplication,
+    hidden: Callable[[], bool],
+    otherwise: Callable[[WSGIEnvironment], WSGIApplication],
+) -> WSGIApplication:
+    """Return the application, whose answer is looked at before it is sent.
+
+    For who may not be kept waiting although it cannot be told whose a server
+    is. Whatever could not be read before, the application has read since.
+
+    :param hidden: looks again
+    :param otherwise: returns what to answer where it is hidden
+    """
+
+    def answer(
+        environ: WSGIEnvironment, start_response: StartResponse
+    ) -> Iterable[bytes]:
+        found: WSGIApplication = take(app, environ)
+        if hidden():
+            found = otherwise(environ)
+        return found(environ, start_response)
 
     return answer
 

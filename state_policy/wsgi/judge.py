@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from state_policy.engine.decision import Decision, Verdict
 from state_policy.engine.evaluate import decide
 from state_policy.engine.facts import CALLER, Facts
-from state_policy.engine.operations import Operation
+from state_policy.engine.operations import OPERATIONS, Operation
 from state_policy.engine.ports.reading import Caller, Location, Reader
 from state_policy.engine.ruleset import OperationRules, RuleSet
 
@@ -92,8 +92,8 @@ class Judge:
         self._reader = reader
         self._rules = rules
         self._shadow = shadow
-        self._retry_after = retry_after
-        self._refuse_unknown = refuse_unknown
+        self.retry_after = retry_after
+        self.refuse_unknown = refuse_unknown
 
     @property
     def stated(self) -> bool:
@@ -110,6 +110,7 @@ class Judge:
 
         :returns: None where the request is allowed whatever the facts are,
             or the server is not there
+        :raises UnreadError: where it cannot be told whether it is there
         """
         name = request.operation.name
         rules = self._rules()
@@ -132,9 +133,39 @@ class Judge:
             self._reader.read(request.caller, location, needs),
             rules,
             shadow,
-            self._retry_after,
-            self._refuse_unknown,
+            self.retry_after,
+            self.refuse_unknown,
             str(uuid.uuid4()),
+        )
+
+    def unread(self, operation: str) -> Decision:
+        """Return the decision on a server, or by a caller, not known.
+
+        It holds no fact.
+        """
+        rules = self._rules()
+        refused = self.refuse_unknown
+        return Decision(
+            operation=operation,
+            verdict=Verdict.DENY if refused else Verdict.ALLOW,
+            code=503 if refused else None,
+            retry_after=self.retry_after if refused else None,
+            rule=rules.operations[operation].may.name,
+            undecided=True,
+            revision=rules.revision,
+            id=str(uuid.uuid4()),
+        )
+
+    def open_to_actions(self, caller: Caller) -> bool:
+        """Return whether every action is allowed, whatever it is and meets."""
+        rules = self._rules()
+        return _settled(
+            (
+                rules.operations[name]
+                for name, operation in OPERATIONS.items()
+                if operation.action is not None
+            ),
+            caller,
         )
 
 

@@ -121,7 +121,7 @@ class Recorder:
             raise ValueError
         except ValueError:
             LOG.error(
-                "the filter failed and the request went on to Nova: %s at %s",
+                "the filter failed on a request: %s at %s",
                 type(error).__name__,
                 place,
             )

@@ -15,6 +15,7 @@ _KEYS = {
     403: "forbidden",
     404: "itemNotFound",
     409: "conflictingRequest",
+    413: "overLimit",
     429: "overLimit",
     503: "serviceUnavailable",
 }

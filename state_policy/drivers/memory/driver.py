@@ -86,7 +86,9 @@ class Driver:
             found.id, found.project_id, found.user_id, found.build_request
         )
 
-    def may(self, caller: Caller, location: Location, gate: str) -> bool:
+    def may(
+        self, caller: Caller, location: Location, gate: str
+    ) -> bool | None:
         """Return whether the cloud lets the caller do this."""
         self.asked.append(("may", gate))
         if not caller.is_admin and caller.project_id != location.project_id:

@@ -59,8 +59,8 @@ class Surroundings:
     def _of_server(self, caller: Caller, location: Location) -> Circumstances:
         shown = self._rights.may(caller, location, SHOW)
         listed = self._rights.may(caller, location, LIST_ACTIONS)
-        server, found, since, reason = self._cells.read(
-            location.handle.cell, lambda c: _read(c, location)
+        server, found, since, reason = location.handle.read(
+            self._cells, lambda c: _read(c, location)
         )
         if server is None:
             return Circumstances()

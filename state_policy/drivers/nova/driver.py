@@ -18,7 +18,12 @@ from state_policy.drivers.nova.facts.reader import FactReader
 from state_policy.drivers.nova.once import Once
 from state_policy.drivers.nova.rights import Rights
 from state_policy.engine.facts import Facts
-from state_policy.engine.ports.reading import Caller, Circumstances, Location
+from state_policy.engine.ports.reading import (
+    Caller,
+    Circumstances,
+    Location,
+    UnreadError,
+)
 
 LOG = logging.getLogger(__name__)
 
@@ -86,15 +91,20 @@ class Driver:
         return context.made_of(credentials)
 
     def locate(self, server_id: str) -> Location | None:
-        """Find a server; None where there is none, or none can be found."""
+        """Find a server; None where there is none.
+
+        :raises UnreadError: where it cannot be told whether there is one
+        """
         try:
             return locate.locate(server_id)
-        except Exception as error:  # noqa: BLE001 Nova answers by itself
+        except Exception as error:
             self._once.warn("cannot look a server up", error)
-            return None
+            raise UnreadError("a server could not be looked up") from error
 
-    def may(self, caller: Caller, location: Location, gate: str) -> bool:
-        """Return whether Nova lets the caller do what the gate guards."""
+    def may(
+        self, caller: Caller, location: Location, gate: str
+    ) -> bool | None:
+        """Return whether Nova lets the caller; None: it cannot be told."""
         return self._rights.may(caller, location, gate)
 
     def read(

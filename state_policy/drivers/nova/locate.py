@@ -5,14 +5,16 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import sqlalchemy as sa
 from nova.db.api import models
+from oslo_db import exception as db_exception
 from oslo_utils import uuidutils
 
 from state_policy.drivers.nova import cells
-from state_policy.drivers.nova.cells import Cell
+from state_policy.drivers.nova.cells import BusyError, Cell, Cells
 from state_policy.drivers.nova.server import Server
 from state_policy.engine.ports.reading import Location
 
@@ -49,6 +51,16 @@ _SELECT = (
 #: Seconds for which a row that was read for one purpose serves another.
 FRESH = 1.0
 
+#: What oslo.db itself tries again where it is told to (``oslo_db.api``,
+#: ``wrap_db_retry``): deadlocks, connections that are gone.
+_PASSING = (
+    db_exception.DBConnectionError,
+    db_exception.DBDeadlock,
+    db_exception.RetryRequest,
+)
+
+T = TypeVar("T")
+
 
 class Handle:
     """What the driver keeps with a location.
@@ -62,6 +74,7 @@ class Handle:
         self.queued_for_delete = queued_for_delete
         self._lock = threading.Lock()
         self._seen: tuple[float, Server, bool] | None = None
+        self._busy: float | None = None
 
     def __repr__(self) -> str:
         return f"Handle({self.cell!r})"
@@ -90,6 +103,31 @@ class Handle:
             self._seen = (seen[0], seen[1], True)
         return seen[1]
 
+    def read(self, reader: Cells, read: Callable[[Any], T]) -> T:
+        """Read the server's cell.
+
+        One request reads several times, the more so where a refusal is
+        explained. Where no thread was free a moment ago each of them would
+        wait as long as the first, and in vain.
+
+        :param read: as of :meth:`Cells.read`
+        :raises LookupError: it is in none
+        :raises BusyError: no thread is free, or was a moment ago
+        :raises Exception: what :meth:`Cells.read` raises beside that
+        """
+        if self.cell is None:
+            raise LookupError("the server is in no cell")
+        with self._lock:
+            busy = self._busy
+        if busy is not None and not _stale(busy):
+            raise BusyError("no thread was free a moment ago")
+        try:
+            return reader.read(self.cell, read)
+        except BusyError:
+            with self._lock:
+                self._busy = time.monotonic()
+            raise
+
 
 def _stale(since: float) -> bool:
     return time.monotonic() - since > FRESH
@@ -103,16 +141,24 @@ def locate(server_id: str) -> Location | None:
     build request is read once more, as Nova does: the server may have
     reached its cell in between.
 
-    :raises Exception: whatever the database raises
+    :raises Exception: whatever the database raises, and what passes by itself
+        only if it does so twice
     """
     if not uuidutils.is_uuid_like(server_id):
         return None
-    row = _row(server_id)
+    row = _tried(server_id)
     if row is not None and _homeless(row):
-        row = _row(server_id)
+        row = _tried(server_id)
     if row is None or _homeless(row):
         return None
     return _location(row)
+
+
+def _tried(server_id: str) -> Any:
+    try:
+        return _row(server_id)
+    except _PASSING:
+        return _row(server_id)
 
 
 def _row(server_id: str) -> Any:

@@ -6,6 +6,9 @@ servers (nova.db.main.api.model_query, ``project_only``), and then the policy
 named after the operation decides. Both are asked here in the same order, with
 the same values, and custom policy files count because Nova's own enforcer is
 asked.
+
+Nova has more patience than this: what cannot be read here in time it may read
+a moment later, and act. So nothing that could not be read is a no.
 """
 
 from __future__ import annotations
@@ -70,49 +73,61 @@ class Rights:
         self._reader = reader
         self._once = once
 
-    def may(self, caller: Caller, location: Location, gate: str) -> bool:
+    def may(
+        self, caller: Caller, location: Location, gate: str
+    ) -> bool | None:
         """Return whether Nova lets the caller do what the gate guards.
 
-        False too where it cannot be told. Raises nothing.
+        Raises nothing.
+
+        :returns: None where it cannot be told
         """
         try:
-            server = self._server(location)
-            return server is not None and _allowed(
-                caller.context, location, server, gate
-            )
-        except Exception as error:  # noqa: BLE001 no, by contract
+            return self._judged(caller.context, location, gate)
+        except Exception as error:  # noqa: BLE001 None, by contract
             self._once.warn(f"cannot judge the right to {gate}", error)
-            return False
+            return None
 
-    def _server(self, location: Location) -> Server | None:
-        """Return whose the server is; None where Nova would find none."""
+    def _judged(
+        self, context: Any, location: Location, gate: str
+    ) -> bool | None:
         mapped = Server(
             location.server_id, location.project_id, location.user_id
         )
         if location.build_request and location.user_id is not None:
-            return mapped
+            return _allowed(context, location, mapped, gate)
         try:
-            return self._reader.server(location)
-        except CellDownError as error:
+            server = self._reader.server(location)
+        except Exception as error:  # noqa: BLE001 the mapping tells enough
+            self._warn(location, error)
+        else:
+            if server is None:
+                return False
+            return _allowed(context, location, server, gate)
+        # Of a server whose delete was accepted nobody knows without its row
+        # whether it is still there.
+        found = _allowed(context, location, mapped, gate)
+        return None if found and location.handle.queued_for_delete else found
+
+    def _warn(self, location: Location, error: Exception) -> None:
+        if isinstance(error, CellDownError):
             self._once.warn(f"cell {location.handle.cell} is down", error)
-        if location.handle.queued_for_delete:
-            return None
-        return mapped
+        else:
+            self._once.warn("cannot read whose a server is", error)
 
 
 def _allowed(
     context: Any, location: Location, server: Server, gate: str
-) -> bool:
+) -> bool | None:
     if location.build_request:
         if gate in IN_CELLS:
             return False
     elif not _sees(context, server):
         return False
-    if not _can(context, server, gate):
-        return False
-    if gate == UNLOCK and _locked_by_other(context, server):
+    found = _can(context, server, gate)
+    if found and gate == UNLOCK and _locked_by_other(context, server):
         return _can(context, server, UNLOCK_OVERRIDE)
-    return True
+    return found
 
 
 def _sees(context: Any, server: Server) -> bool:
@@ -133,13 +148,26 @@ def _locked_by_other(context: Any, server: Server) -> bool:
     return bool(server.locked_by) and server.locked_by != expected
 
 
-def _can(context: Any, server: Server, gate: str) -> bool:
+def _can(context: Any, server: Server, gate: str) -> bool | None:
+    """Return what Nova's policy says.
+
+    :returns: None where that depends on the server's user and only its row,
+        which was not read, could name him: mappings from before Nova's Train
+        do not
+    """
     if not known(gate):
         return False
     target: dict[str, Any] = {"project_id": server.project_id}
-    if gate in BY_USER:
-        target["user_id"] = server.user_id
-    return bool(context.can(gate, target=target, fatal=False))
+    if gate not in BY_USER:
+        return bool(context.can(gate, target=target, fatal=False))
+    users = [server.user_id]
+    if server.user_id is None:
+        users.append(context.user_id)
+    found = {
+        bool(context.can(gate, target={**target, "user_id": u}, fatal=False))
+        for u in users
+    }
+    return found.pop() if len(found) == 1 else None
 
 
 def known(gate: str) -> bool:

@@ -10,6 +10,10 @@ from typing import Any, Protocol
 from state_policy.engine.facts import Facts
 
 
+class UnreadError(Exception):
+    """It could not be read; neither yes nor no may be made of that."""
+
+
 @dataclass(frozen=True, slots=True)
 class Caller:
     """Who sends the request.
@@ -84,13 +88,21 @@ class Reader(Protocol):
         """Find a server by the id of a request; None where there is none.
 
         One narrow SELECT in the API database.
+
+        :raises UnreadError: where it cannot be told whether there is one
         """
 
-    def may(self, caller: Caller, location: Location, gate: str) -> bool:
+    def may(
+        self, caller: Caller, location: Location, gate: str
+    ) -> bool | None:
         """Return whether Nova lets the caller do this to this server.
 
         Ownership first, then the policy named ``gate``, custom policy files
-        included. Raises nothing: what cannot be told is False.
+        included. Raises nothing.
+
+        :returns: None where it cannot be told. Such a caller is told nothing
+            and nothing is done for him, but he is not to be taken for one
+            whom Nova refuses either
         """
 
     def read(

@@ -59,6 +59,7 @@ class FactReader:
 
         :returns: None where the server is gone
         :raises CellDownError: its cell does not answer
+        :raises Exception: it cannot be read for another reason
         """
         seen = location.handle.peek()
         if seen is not None:
@@ -67,12 +68,11 @@ class FactReader:
         return self._load(location)
 
     def _load(self, location: Location) -> Server | None:
-        cell = location.handle.cell
-        if cell is None:
+        if location.handle.cell is None:
             request = servers.load_build_request(location.server_id)
             return request[0] if request else self._arrived(location)
-        server = self._cells.read(
-            cell, lambda c: servers.load(c, location.server_id)
+        server: Server | None = location.handle.read(
+            self._cells, lambda c: servers.load(c, location.server_id)
         )
         if server is not None:
             location.handle.keep(server)
@@ -162,7 +162,7 @@ class FactReader:
                     self._from_sources(wanted, connection, row, found)
                 return row, found
 
-            seen, found = self._cells.read(location.handle.cell, read)
+            seen, found = location.handle.read(self._cells, read)
             facts.update(found)
         if seen is None:
             return None
