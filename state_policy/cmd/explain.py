@@ -169,8 +169,7 @@ class Explain(command.Command):  # type: ignore[misc,unused-ignore]
         if parsed_args.rules:
             return rulefiles.load_named(parsed_args.rules)
         settings = Settings.from_conf(config.load(self.app.options))
-        files = sources(settings.policy_file, settings.policy_dirs)
-        return load([path for path in files if path.exists()])
+        return load(sources(settings.policy_file, settings.policy_dirs))
 
 
 def _add_facts(parser: argparse.ArgumentParser) -> None:

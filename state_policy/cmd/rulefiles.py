@@ -63,16 +63,25 @@ def load_named(
 def expand(
     names: Iterable[str], relative_to: Path | None = None
 ) -> list[Path]:
-    """Return the files that names mean, in their order."""
+    """Return the files that names mean, in their order.
+
+    The names stay as they are written: `..` behind a link leads elsewhere
+    than the text says.
+
+    :raises CommandError: for a preset that does not exist, and for no name
+    """
     found: list[Path] = []
     for name in names:
+        if not name:
+            raise exits.CommandError("a file without a name", exits.USAGE)
         prefix = next((p for p in _FOLDERS if name.startswith(p)), None)
         if prefix is not None:
             found.append(_shipped(prefix, name.removeprefix(prefix)))
             continue
-        path = Path(os.path.normpath((relative_to or Path()) / name))
-        # A directory with nothing in it is no rule set: loading it tells.
-        inside = sources(None, [path]) if path.is_dir() else []
+        path = (relative_to or Path()) / name
+        # A directory with nothing in it is no rule set: loading it tells. So
+        # it does of what cannot be looked at.
+        inside = sources(None, [path]) if os.path.isdir(path) else []
         found += inside or [path]
     return found
 

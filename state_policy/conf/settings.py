@@ -8,8 +8,9 @@ kept here and never written into the configuration of the process.
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
@@ -24,6 +25,9 @@ from state_policy.conf._values import SettingsError, parse, read
 _HOME = Path("/etc/state_policy")
 #: What the paste file puts before an option of the quarantine's group.
 PREFIX = "quarantine_"
+
+#: Options whose files must exist where somebody chose them.
+_MUST_EXIST = ("policy_file", "policy_dirs")
 
 #: What the compute API's own routes take for the id of a project (Nova 34,
 #: ``nova.api.openstack.ProjectMapper``). A name seldom looks like one.
@@ -57,7 +61,8 @@ class Settings:
 
     :ivar policy_file: where the rules are, or would be: the default file may
         be absent
-    :ivar policy_dirs: directories with further rules; they may be absent
+    :ivar policy_dirs: directories with further rules; the default one may be
+        absent
     :ivar quarantine: those of ``[state_policy_quarantine]``
     :ivar search: directories in which relative paths are looked for
     """
@@ -86,7 +91,7 @@ class Settings:
         """
         search = _search(conf)
         values = read(conf, _FILTER, filter_conf.OPTIONS)
-        named = _named(conf)
+        named = [name for name in _MUST_EXIST if _named(conf, name)]
         quarantine = QuarantineSettings(
             **read(conf, _QUARANTINE, quarantine_conf.OPTIONS)
         )
@@ -117,7 +122,7 @@ class Settings:
             **parse(_QUARANTINE, quarantine_conf.OPTIONS, prefixed),
         )
         settings = replace(self, quarantine=quarantine, **values)
-        _check(settings, "policy_file" in plain)
+        _check(settings, plain)
         return settings
 
 
@@ -135,21 +140,19 @@ def _sorted_out(
     return plain, prefixed, sorted(set(given) - own - theirs)
 
 
-def _named(conf: cfg.ConfigOpts) -> bool:
-    """Whether somebody chose the policy file.
+def _named(conf: cfg.ConfigOpts, name: str) -> bool:
+    """Whether somebody chose the value of an option.
 
     oslo.config remembers an override as the place of a value even after the
     override is gone, so a place in the code counts only while the value is
     not the default.
     """
     default = next(
-        option.default
-        for option in filter_conf.OPTIONS
-        if option.dest == "policy_file"
+        option.default for option in filter_conf.OPTIONS if option.dest == name
     )
-    if conf[_FILTER].policy_file != default:
+    if conf[_FILTER][name] != default:
         return True
-    found = conf.get_location("policy_file", _FILTER)
+    found = conf.get_location(name, _FILTER)
     return found is not None and found.location.is_user_controlled
 
 
@@ -181,10 +184,22 @@ def _paths(
 def _find(text: str, search: tuple[Path, ...]) -> Path:
     """Return where a file is, or where it would be expected."""
     places = [directory / text for directory in search]
-    return next((place for place in places if place.exists()), places[0])
+    found = (place for place in places if not _absent(place))
+    return next(found, places[0])
 
 
-def _check(settings: Settings, named: bool) -> None:
+def _absent(path: Path) -> bool:
+    """Return whether nothing is there; False where that cannot be known."""
+    try:
+        os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except (OSError, ValueError):
+        return False
+    return False
+
+
+def _check(settings: Settings, named: Collection[str]) -> None:
     faults = [*_file_faults(settings, named)]
     if settings.quarantine.enabled:
         faults += _quarantine_faults(settings.quarantine)
@@ -192,11 +207,16 @@ def _check(settings: Settings, named: bool) -> None:
         raise SettingsError(faults)
 
 
-def _file_faults(settings: Settings, named: bool) -> Iterator[str]:
-    if named and not settings.policy_file.is_file():
-        yield f"[{_FILTER}] policy_file: no file `{settings.policy_file}`"
+def _file_faults(settings: Settings, named: Collection[str]) -> Iterator[str]:
+    # What must not be looked at is no file here: os.path does not raise.
+    file = settings.policy_file
+    if "policy_file" in named and not os.path.isfile(file):
+        yield f"[{_FILTER}] policy_file: no file `{file}`"
+    for directory in settings.policy_dirs if "policy_dirs" in named else ():
+        if _absent(directory):
+            yield f"[{_FILTER}] policy_dirs: no directory `{directory}`"
     shadow = settings.shadow_policy_file
-    if shadow is not None and not shadow.is_file():
+    if shadow is not None and not os.path.isfile(shadow):
         yield f"[{_FILTER}] shadow_policy_file: no file `{shadow}`"
     switch = settings.disable_by_file_path
     if switch is not None and not switch.is_absolute():

@@ -65,25 +65,40 @@ def sources(
     """Return the policy files in the order oslo.policy reads them.
 
     As oslo.policy does, files whose name starts with a dot are left out, and
-    what does not exist. A directory that cannot be listed is returned itself,
-    so that loading it tells.
+    what does not exist. What there may be and cannot be looked at is returned,
+    a directory itself, so that loading it tells.
 
     :param policy_file: one file, or None
     :param policy_dirs: directories of more files
     """
     found = []
-    if policy_file is not None and os.path.lexists(policy_file):
+    if policy_file is not None and not _absent(policy_file):
         found.append(Path(policy_file))
     for directory in map(Path, policy_dirs):
         try:
             names = sorted(os.listdir(directory))
         except FileNotFoundError:
             continue
-        except OSError:
+        except (OSError, ValueError):
             found.append(directory)
             continue
         found += [directory / n for n in names if not n.startswith(".")]
     return found
+
+
+def _absent(path: str | os.PathLike[str]) -> bool:
+    """Return whether nothing is there; False where that cannot be known.
+
+    A directory on the way that must not be entered is no reason to go
+    without rules.
+    """
+    try:
+        os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except (OSError, ValueError):
+        return False
+    return False
 
 
 class UnreadableError(Exception):

@@ -153,8 +153,8 @@ class Store:
 def _stat(path: Path) -> tuple[int, ...]:
     try:
         found = os.stat(path)
-    except OSError as error:
-        return (error.errno or 0,)
+    except (OSError, ValueError) as error:
+        return (getattr(error, "errno", None) or 0,)
     return (
         found.st_mtime_ns,
         found.st_ctime_ns,

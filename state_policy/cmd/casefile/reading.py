@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -93,7 +94,7 @@ def read(paths: Iterable[Path]) -> Suite:
     unread: dict[Path, str] = {}
     for path in paths:
         for file in _files(path):
-            _read_file(file, suite, unread, asked=not path.is_dir())
+            _read_file(file, suite, unread, asked=not os.path.isdir(path))
     # A broken file is fine where a case says so.
     stated = [(case.file, case.rules) for case in suite.cases]
     stated += [(case.file, case.rules) for case in suite.invalid]
@@ -109,11 +110,11 @@ def read(paths: Iterable[Path]) -> Suite:
 
 
 def _files(path: Path) -> Iterator[Path]:
-    if not path.is_dir():
+    if not os.path.isdir(path):
         yield path
         return
     for file in sorted(path.rglob("*")):
-        if file.suffix in _SUFFIXES and file.is_file():
+        if file.suffix in _SUFFIXES and os.path.isfile(file):
             yield file
 
 

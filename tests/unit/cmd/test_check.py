@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """`state-policy check`: exit codes and lines."""
 
+import os
+
 import pytest
 
 from state_policy.cmd import app
@@ -50,6 +52,52 @@ def test_absent(tmp_path, capsys):
     assert app.main(["check", str(tmp_path / "no.yaml")]) == 3
     out = capsys.readouterr().out
     assert out.startswith(f"{tmp_path}/no.yaml:1: cannot be read: no such")
+
+
+@pytest.mark.parametrize("name", ["n" * 300 + ".yaml", "loop/a.yaml"])
+def test_what_cannot_be_looked_at(tmp_path, capsys, name):
+    (tmp_path / "loop").symlink_to("loop")
+    assert app.main(["check", str(tmp_path / name)]) == 3
+    out = capsys.readouterr().out
+    assert out.startswith(f"{tmp_path / name}:1: cannot be read: ")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may be another user")
+def test_a_directory_that_must_not_be_entered(tmp_path, write, capsys):
+    shut = tmp_path / "shut"
+    shut.mkdir(mode=0o700)
+    (shut / "a.yaml").write_text("")
+    # What is imported on the way may be closed to the other user, too.
+    assert app.main(["check", write("")]) == 0
+    capsys.readouterr()
+    os.seteuid(65534)
+    try:
+        code = app.main(["check", f"{shut}/a.yaml"])
+    finally:
+        os.seteuid(0)
+    out = capsys.readouterr().out
+    assert out == f"{shut}/a.yaml:1: cannot be read: permission denied\n"
+    assert code == 3
+
+
+def test_the_file_that_is_named_is_the_one_that_is_read(
+    tmp_path, write, capsys, monkeypatch
+):
+    (tmp_path / "rel/v2/sub").mkdir(parents=True)
+    (tmp_path / "cur").symlink_to("rel/v2/sub")
+    write('"class:ayn": "@"', "rel/v2/rules.yaml")
+    write('"class:any": "@"', "rules.yaml")
+    monkeypatch.chdir(tmp_path)
+    assert app.main(["check", "cur/../rules.yaml"]) == 3
+    out = capsys.readouterr().out
+    assert out.startswith("cur/../rules.yaml:1: unknown rule name `class:ayn`")
+
+
+def test_no_name(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert app.main(["check", ""]) == 2
+    out, err = capsys.readouterr()
+    assert (out, err) == ("", "a file without a name\n")
 
 
 def test_runtime(write, capsys):

@@ -18,6 +18,20 @@ def explain(file, run_json):
     return explain
 
 
+def test_a_file_that_the_filter_refuses_is_refused_here(run, tmp_path):
+    more = tmp_path / "state_policy.d"
+    more.mkdir()
+    (more / "10-guard.yaml").symlink_to(tmp_path / "gone")
+    conf = tmp_path / "nova.conf"
+    conf.write_text("")
+    found = run("--config-file", conf, "explain", "delete")
+    assert found[0] == 3
+    assert f"{more}/10-guard.yaml:1: cannot be read: no such" in found[2]
+    (more / "10-guard.yaml").unlink()
+    code, lines, _ = run("--config-file", conf, "explain", "delete")
+    assert (code, lines[0]) == (0, "delete: allow")
+
+
 def test_a_refusal(explain):
     code, found = explain(
         *("delete", "--state", "active", "--task-state", "image_uploading"),

@@ -78,13 +78,46 @@ def test_settings_are_frozen(tmp_path):
 def test_file_beside_the_configuration_is_found(tmp_path):
     (tmp_path / "rules.yaml").touch()
     (tmp_path / "more.d").mkdir()
+    (tmp_path / "elsewhere").mkdir()
     settings = _settings(
         tmp_path,
         "[state_policy]\npolicy_file = rules.yaml\n"
-        "policy_dirs = more.d\npolicy_dirs = /elsewhere\n",
+        f"policy_dirs = more.d\npolicy_dirs = {tmp_path}/elsewhere\n",
     )
     assert settings.policy_file == tmp_path / "rules.yaml"
-    assert settings.policy_dirs == (tmp_path / "more.d", Path("/elsewhere"))
+    assert settings.policy_dirs == (
+        tmp_path / "more.d",
+        tmp_path / "elsewhere",
+    )
+
+
+def test_a_named_directory_has_to_exist(tmp_path):
+    text = "[state_policy]\npolicy_dirs = {}\n"
+    # The default's name, too, once somebody wrote it down.
+    for name in ("policy.d", "state_policy.d"):
+        with pytest.raises(
+            SettingsError,
+            match=rf"policy_dirs: no directory `{tmp_path}/{name}`",
+        ):
+            _settings(tmp_path, text.format(name))
+        (tmp_path / name).mkdir()
+        found = _settings(tmp_path, text.format(name))
+        assert found.policy_dirs == (tmp_path / name,)
+    with pytest.raises(SettingsError, match=r"no directory `.*/gone`"):
+        found.with_overrides({"policy_dirs": "policy.d, gone"})
+    assert found.with_overrides({"policy_dirs": "policy.d"}).policy_dirs == (
+        tmp_path / "policy.d",
+    )
+
+
+def test_a_file_that_cannot_be_looked_at_is_not_passed_over(tmp_path):
+    # As in a directory that must not be entered; root may enter any.
+    (tmp_path / "state_policy.yaml").symlink_to("state_policy.yaml")
+    assert _settings(tmp_path).policy_file == tmp_path / "state_policy.yaml"
+    (tmp_path / "loop").symlink_to("loop")
+    text = "[state_policy]\npolicy_file = loop/rules.yaml\n"
+    with pytest.raises(SettingsError, match=r"no file `.*/loop/rules\.yaml`"):
+        _settings(tmp_path, text)
 
 
 def test_a_directory_of_configuration_is_searched_first(tmp_path):
@@ -196,13 +229,15 @@ def test_two_projects_may_be_tried_in_turn(tmp_path):
 
 
 def test_paste_overrides_are_typed_and_local(tmp_path):
+    for name in ("a.d", "b.d"):
+        (tmp_path / name).mkdir()
     conf = _conf(tmp_path)
     settings = Settings.from_conf(conf)
     changed = settings.with_overrides(
         {
             "mode": "audit",
             "retry_after": "5",
-            "policy_dirs": "a.d, /b.d",
+            "policy_dirs": f"a.d, {tmp_path}/b.d",
             "disable_by_file_path": "/run/off",
             "quarantine_enabled": "true",
             "quarantine_projects": "a1,b2",
@@ -211,7 +246,7 @@ def test_paste_overrides_are_typed_and_local(tmp_path):
         }
     )
     assert (changed.mode, changed.retry_after) == ("audit", 5)
-    assert changed.policy_dirs == (tmp_path / "a.d", Path("/b.d"))
+    assert changed.policy_dirs == (tmp_path / "a.d", tmp_path / "b.d")
     assert changed.disable_by_file_path == Path("/run/off")
     assert changed.quarantine.enabled is True
     assert changed.quarantine.projects == ("a1", "b2")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from state_policy.rules import RulesError, load, sources
+from state_policy.rules import RulesError, Store, load, sources
 from state_policy.rules.files import MAX_BYTES
 
 
@@ -57,6 +57,24 @@ def test_unreadable(tmp_path, monkeypatch):
 
         monkeypatch.setattr("state_policy.rules.files.os.open", refuse)
     assert fault(path) == f"{path}:1: cannot be read: permission denied"
+
+
+@pytest.mark.parametrize("name", ["loop/a.yaml", "n" * 300, "a\0b"])
+def test_what_cannot_be_looked_at_is_not_absent(tmp_path, name):
+    # So does a directory that must not be entered; root may enter any.
+    (tmp_path / "loop").symlink_to("loop")
+    path = tmp_path / name
+    assert sources(path) == [path]
+    assert sources(None, [path]) == [path]
+    assert "cannot be read" in fault(path)
+    with pytest.raises(RulesError, match="cannot be read"):
+        Store(path)
+
+
+@pytest.mark.parametrize("name", ["no.yaml", "file/a.yaml"])
+def test_what_is_not_there_is_absent(tmp_path, name):
+    (tmp_path / "file").write_text("")
+    assert sources(tmp_path / name) == []
 
 
 def test_name_that_no_file_can_have():
