@@ -247,6 +247,39 @@ def test_excluded_from_quarantine_goes_on() -> None:
     assert len(effect.decisions) == 1
 
 
+@pytest.mark.parametrize(
+    ("content", "code"),
+    [
+        (b"", 204),
+        (b"no json", 204),
+        ("é".encode(), 204),
+        # Longer than what is read of an action's.
+        (b" " * 10_000, 204),
+        (b" " * 10_000 + b"\xff", 202),
+        (b"\xff", 202),
+        (b"\xc3", 202),
+    ],
+)
+def test_what_the_api_cannot_read_moves_nothing(
+    content: bytes, code: int
+) -> None:
+    effect = Mover(moved)
+    app: Any = Cloud()
+    effects = {Verdict.QUARANTINE: effect}
+    found = make(SLOW_BUILD, driver(), app=app, effects=effects)
+    assert ask(found, environ("DELETE", body=content)).code == code
+    assert len(effect.decisions) == (code == 204)
+    assert app.bodies == ([] if code == 204 else [content])
+
+
+def test_a_delete_that_ends_early_moves_nothing() -> None:
+    effect = Mover(moved)
+    found = make(SLOW_BUILD, driver(), effects={Verdict.QUARANTINE: effect})
+    request = environ("DELETE", body=b"{}", CONTENT_LENGTH="9")
+    assert ask(found, request).code == 202
+    assert effect.decisions == []
+
+
 def test_ids_that_only_a_collation_finds_are_not_deleted() -> None:
     effect = Mover(moved)
     found = make(SLOW_BUILD, driver(), effects={Verdict.QUARANTINE: effect})
