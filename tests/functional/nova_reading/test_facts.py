@@ -373,11 +373,15 @@ class TestCellDown(ReadingTestCase):
         self.driver._cells._budget = 0.3
         facts = self.driver.read(who, location, SERVER_KEYS)
         assert facts.keys() == {CALLER}
-        assert not self.driver.may(
-            who, location, "os_compute_api:servers:delete"
-        )
+        # Whose it is the mapping tells, and the request waits but once.
+        began = timeutils.now()
+        gate = "os_compute_api:servers:delete"
+        assert self.driver.may(who, location, gate) is True
+        stranger = caller_of(base.FOREIGNER)
+        assert self.driver.may(stranger, location, gate) is False
+        assert timeutils.now() - began < 0.3
         released.set()
-        facts = self.driver.read(who, location, SERVER_KEYS)
+        facts = self.driver.read(who, self.locate(server), SERVER_KEYS)
         assert facts.keys() == SERVER_KEYS | {CALLER}
 
     def check_down(self, who: Any, location: Any) -> None:
@@ -387,11 +391,12 @@ class TestCellDown(ReadingTestCase):
         # Whose it is the mapping tells.
         assert facts[CALLER]["target"]["user_id"] == "owner"
         gate = "os_compute_api:servers:delete"
-        assert self.driver.may(who, location, gate)
+        assert self.driver.may(who, location, gate) is True
         foreigner = caller_of(base.FOREIGNER)
-        assert not self.driver.may(foreigner, location, gate)
+        assert self.driver.may(foreigner, location, gate) is False
         location.handle.queued_for_delete = True
-        assert not self.driver.may(who, location, gate)
+        assert self.driver.may(who, location, gate) is None
+        assert self.driver.may(foreigner, location, gate) is False
         assert self.driver.circumstances(who, location).action is None
         with pytest.raises(cells.CellDownError):
             self.driver._facts.server(location)

@@ -13,7 +13,7 @@ import pytest
 from state_policy import rules
 from state_policy.engine.facts import Facts
 from state_policy.engine.ports.moving import Owner, PendingDelete
-from state_policy.engine.ports.reading import Caller, Location
+from state_policy.engine.ports.reading import Caller, Location, UnreadError
 from state_policy.engine.ruleset import RuleSet
 from state_policy.quarantine.conceal import conceal
 from state_policy.quarantine.record import load
@@ -23,17 +23,26 @@ from tests.unit.quarantine.test_deaths import WISH
 
 
 class Reader:
-    """Knows the facts it is given and lets everybody, or nobody, do all."""
+    """Knows the facts it is given and lets everybody, or nobody, do all.
 
-    def __init__(self, facts: Facts, allowed: bool = True) -> None:
+    :ivar seeing: False: no server can be looked up
+    """
+
+    seeing = True
+
+    def __init__(self, facts: Facts, allowed: bool | None = True) -> None:
         self.facts = facts
         self.allowed = allowed
         self.asked: list[tuple[str | None, str]] = []
 
     def locate(self, server_id: str) -> Location | None:
+        if not self.seeing:
+            raise UnreadError("no")
         return Location(server_id, OWNER.project_id)
 
-    def may(self, caller: Caller, location: Location, gate: str) -> bool:
+    def may(
+        self, caller: Caller, location: Location, gate: str
+    ) -> bool | None:
         self.asked.append((caller.project_id, gate))
         return self.allowed
 
@@ -102,6 +111,19 @@ def test_no_more_rights_than_a_member(quarantine: RuleSet) -> None:
     assert memory.steps == []
 
 
+def test_what_cannot_be_read_is_told(quarantine: RuleSet) -> None:
+    """Neither done nor taken for a no: somebody has to hear of it."""
+    unseen, unjudged = Reader(DELETING), Reader(DELETING, allowed=None)
+    unseen.seeing = False
+    for reader in (unseen, unjudged):
+        memory = pending(PENDING)
+        report = Sweep(memory, Policy(), quarantine, reader).run()
+        assert report.failed
+        (done,) = report.done
+        assert done.error is not None and "UnreadError" in done.error
+        assert memory.steps == []
+
+
 def test_undecided_does_not_act(quarantine: RuleSet) -> None:
     memory = pending(PENDING)
     assert swept(memory, quarantine, Reader({})) == []
@@ -166,6 +188,14 @@ def test_facts_of_the_server_are_read(tmp_path: Path) -> None:
     found = load_rules(tmp_path, '"quarantine:purge": "server.vm_state:error"')
     facts = {"server.vm_state": "error", "server.task_state": None}
     assert swept(memory, found, Reader(facts)) == ["purge"]
+
+
+def test_facts_that_cannot_be_read_do_not_act(tmp_path: Path) -> None:
+    memory = settled()
+    found = load_rules(tmp_path, '"quarantine:purge": "server.vm_state:error"')
+    reader = Reader({"server.vm_state": "error", "server.task_state": None})
+    reader.seeing = False
+    assert swept(memory, found, reader) == []
 
 
 def test_what_cannot_be_seen_is_told() -> None:
