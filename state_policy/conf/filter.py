@@ -86,7 +86,9 @@ the process of the compute API; ``memory`` is meant for tests.
 What happens to a verdict other than allow.
 
 Whatever the mode, a server that is concealed by the quarantine stays
-concealed.
+concealed. While it cannot be read whether a server is concealed, ``enforce``
+and ``warn`` answer 503; ``audit`` lets the request go on and looks again
+before the answer of Nova is sent.
 """,
     ),
     cfg.StrOpt(
@@ -97,9 +99,22 @@ concealed.
             ("refuse", "the request is answered with 503"),
         ],
         help="""
-What happens when a rule cannot be decided because a fact could not be read.
+What happens when it cannot be decided whether the rules allow a request.
 
-Nothing is ever moved, held or escalated on such a rule.
+Something could not be read, then: a fact that a rule asks for, where the
+server is, or whether the caller has the right at all. Nothing is ever moved,
+held or escalated in such a case. With ``refuse``, an action whose body is
+longer than ``max_body`` is refused too, with 413. Only the mode ``enforce``
+refuses anything.
+
+While the quarantine is enabled and it cannot be read whether a server is
+concealed, requests on it are answered with 503 whatever this option says, but
+for those of administrators and of the quarantine project.
+
+Related options:
+
+* ``mode``
+* ``max_body``
 """,
     ),
     cfg.IntOpt(
@@ -146,11 +161,13 @@ path must be absolute.
 The largest body of a server action that is read to find the action's name,
 in bytes.
 
-It should not be less than what the service accepts: a longer body is passed
-on unread and so is no operation the rules know.
+It should not be less than what the service accepts: a longer body is not
+read, and so is no operation the rules know. ``on_unknown`` says whether it is
+passed on, or refused with 413 where there are rules about actions.
 
 Related options:
 
+* ``on_unknown``
 * ``[oslo_middleware] max_request_body_size``: what the service accepts; the
   defaults are the same
 """,
