@@ -108,8 +108,8 @@ longer than ``max_body`` is refused too, with 413. Only the mode ``enforce``
 refuses anything.
 
 While the quarantine is enabled and it cannot be read whether a server is
-concealed, requests on it are answered with 503 whatever this option says, but
-for those of administrators and of the quarantine project.
+concealed, requests on it are answered with 503 whatever this option says,
+but for those of administrators and of the quarantine project.
 
 Related options:
 
@@ -162,8 +162,8 @@ The largest body of a server action that is read to find the action's name,
 in bytes.
 
 It should not be less than what the service accepts: a longer body is not
-read, and so is no operation the rules know. ``on_unknown`` says whether it is
-passed on, or refused with 413 where there are rules about actions.
+read, and so is no operation the rules know. ``on_unknown`` says whether it
+is passed on, or refused with 413 where there are rules about actions.
 
 Related options:
 
