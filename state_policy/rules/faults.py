@@ -3,9 +3,20 @@
 
 from __future__ import annotations
 
+import contextlib
+import contextvars
 import difflib
-from collections.abc import Iterable
+import unicodedata
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+
+#: So many words are compared with those that could have been meant, while
+#: ``few_hints``: who has more to correct is not helped by the next one.
+MAX_HINTS = 50
+
+_hints: contextvars.ContextVar[int | None] = contextvars.ContextVar(
+    "hints", default=None
+)
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -37,15 +48,51 @@ class RulesError(Exception):
         super().__init__("\n".join(str(fault) for fault in self.faults))
 
 
+@contextlib.contextmanager
+def few_hints() -> Iterator[None]:
+    """Let ``nearest`` find ``MAX_HINTS`` times, and nothing after that.
+
+    A comparison with every name takes milliseconds, and a file can hold tens
+    of thousands of wrong ones.
+    """
+    token = _hints.set(MAX_HINTS)
+    try:
+        yield
+    finally:
+        _hints.reset(token)
+
+
 def nearest(word: str, words: Iterable[str]) -> str:
     """Return `` (did you mean `x`?)`` for the word most like it, or nothing.
 
     :param word: what was written
     :param words: what could have been meant
     """
+    left = _hints.get()
+    if left is not None:
+        if left == 0:
+            return ""
+        _hints.set(left - 1)
     by_case = {known.lower(): known for known in words}
     found = difflib.get_close_matches(word.lower(), by_case, 1, 0.7)
     return f" (did you mean `{by_case[found[0]]}`?)" if found else ""
+
+
+def invisible(text: str) -> str:
+    """Return the first character that no reader of a file sees, or nothing.
+
+    Controls, and what only formats: a space of no width, a change of the
+    direction. Blanks, tabs and line breaks are not meant.
+    """
+    return next(
+        (
+            c
+            for c in text
+            if c not in "\t\n"
+            and unicodedata.category(c) in ("Cc", "Cf", "Zl", "Zp")
+        ),
+        "",
+    )
 
 
 def one_line(text: str) -> str:

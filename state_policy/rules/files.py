@@ -33,8 +33,21 @@ _ADVICE = {
     "float": "is a number to YAML; a rule is a text",
     "timestamp": "is a date to YAML; a rule is a text",
 }
+_ESCAPES = (
+    "behind a backslash in double quotes stands an escape of YAML's: a"
+    " backslash is written \\\\, a character beyond U+FFFF as it is"
+)
 _PAIR = 'a rule is written "name": "text", with a blank behind the colon'
 _UNPRINTABLE: re.Pattern[str] = yaml.reader.Reader.NON_PRINTABLE
+
+#: Where YAML begins a line and editors do not: behind a comment stands what
+#: looks like a part of it. And what shows a line in another order.
+_BREAK = re.compile("\r(?!\n)|[\x85\u2028\u2029]")
+_TURN = re.compile("[\u202a-\u202e\u2066-\u2069]")
+
+#: Levels of a list or mapping where a rule should be; the parser takes the
+#: longer for each the more there are.
+_MAX_DEPTH = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,12 +151,15 @@ def _content(path: Path) -> str:
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
         raise UnreadableError("is not UTF-8 text", line) from error
-    odd = _UNPRINTABLE.search(text)
-    if odd:
-        line = text[: odd.start()].count("\n") + 1
-        raise UnreadableError(
-            f"holds the control character {ord(odd.group()):#04x}", line
-        )
+    for pattern, reason in (
+        (_UNPRINTABLE, "holds the control character {:#04x}"),
+        (_BREAK, "holds U+{:04X}: a line begins there to YAML, not to you"),
+        (_TURN, "holds U+{:04X}: what follows is not shown as it stands"),
+    ):
+        odd = pattern.search(text)
+        if odd:
+            line = text[: odd.start()].count("\n") + 1
+            raise UnreadableError(reason.format(ord(odd.group())), line)
     return text
 
 
@@ -171,6 +187,9 @@ def _read(text: str, file: str) -> Iterator[Statement | Fault]:
         yield from reader.items(yaml.parse(text, Loader=_PARSER))
     except yaml.YAMLError as error:
         raise _no_yaml(text, error, reader.spanning) from error
+    except (ValueError, OverflowError) as error:
+        # Python's own parser, of an escape far beyond the last character.
+        raise UnreadableError(f"is no YAML: {error}; {_ESCAPES}") from error
 
 
 def _no_yaml(text: str, error: Any, spanning: Any) -> UnreadableError:
@@ -189,6 +208,8 @@ def _no_yaml(text: str, error: Any, spanning: Any) -> UnreadableError:
             " only: a quote is missing",
             spanning.start_mark.line + 1,
         )
+    if "escape" in problem or "hexdecimal" in problem:
+        return UnreadableError(f"{reason}; {_ESCAPES}", line)
     if began is not None and "quoted" in str(error.context):
         return UnreadableError(
             f"{reason}; a quote that opens here is never closed",
@@ -245,6 +266,8 @@ class _Reader:
         self, event: Any, events: Iterator[Any]
     ) -> Iterator[Statement | Fault]:
         if isinstance(event, yaml.MappingStartEvent):
+            if event.tag is not None:
+                yield self._fault(event, "starts with a YAML tag; delete it")
             yield from self._pairs(events)
         elif not _is_nothing(event):
             raise UnreadableError(
@@ -309,10 +332,18 @@ def _is_nothing(event: Any) -> bool:
 
 
 def _skip(event: Any, events: Iterator[Any]) -> None:
-    """Pass over the rest of a list or mapping, however deep."""
+    """Pass over the rest of a list or mapping.
+
+    :raises UnreadableError: where it is nested deeper than anybody writes
+    """
     depth = int(isinstance(event, yaml.CollectionStartEvent))
     while depth:
         inner = next(events)
+        if depth > _MAX_DEPTH:
+            raise UnreadableError(
+                f"is nested more than {_MAX_DEPTH} levels deep",
+                inner.start_mark.line + 1,
+            )
         depth += isinstance(inner, yaml.CollectionStartEvent)
         depth -= isinstance(inner, yaml.CollectionEndEvent)
 
@@ -342,5 +373,5 @@ def _unencodable(text: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError:
-        return "holds a character that UTF-8 does not have"
+        return "holds half a character: write it as it is, without \\u"
     return ""

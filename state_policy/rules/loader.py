@@ -20,11 +20,20 @@ from typing import Any
 
 from state_policy.engine.ruleset import RuleSet
 from state_policy.rules import defaults, names, resolving, text
-from state_policy.rules.faults import Fault, RulesError, nearest, shown
+from state_policy.rules.faults import (
+    Fault,
+    RulesError,
+    few_hints,
+    nearest,
+    shown,
+)
 from state_policy.rules.files import Statement, statements
 from state_policy.rules.judging import Judging
 from state_policy.rules.kinds import Kind, installed
 from state_policy.rules.kinds.caller import KINDS as CALLER_KINDS
+
+#: So many rules of a circle are named.
+_ALONG = 12
 
 _Files = Sequence[str | os.PathLike[str]]
 
@@ -39,6 +48,11 @@ def load(
         unless given
     :raises RulesError: with every fault of every file
     """
+    with few_hints():
+        return _load(files, kinds)
+
+
+def _load(files: _Files, kinds: Mapping[str, type[Kind]] | None) -> RuleSet:
     loading = _Loading()
     try:
         judging = Judging(installed() if kinds is None else kinds)
@@ -161,7 +175,9 @@ class _Loading:
             self._judge_sizes(graph)
             return
         for cycle in resolving.cycles(graph):
-            path = " -> ".join(map(shown, cycle))
+            path = " -> ".join(map(shown, cycle[:_ALONG]))
+            if len(cycle) > _ALONG:
+                path += f" and {len(cycle) - _ALONG} more"
             self._fault(
                 self._one_along(cycle), f"the rules go in a circle: {path}"
             )

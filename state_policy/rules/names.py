@@ -7,7 +7,7 @@ from collections.abc import Collection
 
 from state_policy.engine import operations
 from state_policy.rules import defaults, spelling
-from state_policy.rules.faults import nearest, shown
+from state_policy.rules.faults import invisible, nearest, shown
 
 #: Names with these first parts are the project's.
 PREFIXES = ("server", "class", "quarantine")
@@ -56,6 +56,9 @@ def _unwritable(name: str) -> str:
     """Return why no rule could refer to the name, or nothing."""
     if not name or any(c.isspace() for c in name) or name.lower() in _KEPT:
         return f"{shown(name)}: a rule name is one word"
+    if invisible(name):
+        unseen = f"U+{ord(invisible(name)):04X}"
+        return f"{shown(name)}: {unseen} in a rule name is seen by nobody"
     if set(name) & set("()\"'%"):
         return f"{shown(name)}: no parenthesis, quote or % in a rule name"
     return ""

@@ -12,10 +12,11 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import quote
 
 from oslo_policy import policy
 
-from state_policy.rules.faults import shown
+from state_policy.rules.faults import invisible, shown
 
 #: Bounds of one rule; what is larger was not written by a person.
 MAX_LENGTH, MAX_LEVELS = 65536, 50
@@ -73,6 +74,8 @@ def read(text: str, judge: Judge) -> Reading:
         found.reasons.append(
             f"the rule is longer than {MAX_LENGTH} characters"
         )
+    elif invisible(text):
+        found.reasons.append(_unseen(invisible(text)))
     else:
         found.words = list(_words(text))
         order = _judge_order(found)
@@ -82,6 +85,13 @@ def read(text: str, judge: Judge) -> Reading:
             reasons.append(order)
         found.reasons += dict.fromkeys(filter(None, reasons))
     return found
+
+
+def _unseen(character: str) -> str:
+    return (
+        f"the rule holds U+{ord(character):04X}, which nobody sees; in a"
+        f" value it is written {quote(character)}"
+    )
 
 
 def _words(text: str) -> Iterator[str]:

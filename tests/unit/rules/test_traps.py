@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """What oslo.policy passes over in silence is refused, with line and reason."""
 
+import time
+
 import pytest
+import yaml
 
 from state_policy.engine.decision import Verdict
 from state_policy.engine.evaluate import decide
-from state_policy.rules import RulesError, load
+from state_policy.rules import RulesError, files, load
+from state_policy.rules.faults import MAX_HINTS
 
 ONE = {
     # What is written: the line and what the reason says.
@@ -483,6 +487,95 @@ ONE = {
         "control character 0x07",
     ),
     "half a character": ('"server:stop": "\\ud800"', 1, ""),
+    "a character as JSON escapes it": (
+        '{\n"server:stop": "server.flavor:\\ud83d\\ude00"}',
+        2,
+        "",
+    ),
+    "no escape of YAML's": (
+        '# a\n"server:stop": "\\q"',
+        2,
+        "behind a backslash in double quotes stands an escape of YAML's",
+    ),
+    "half an escape": ('\n"server:stop": "\\x1"', 2, "stands an escape of"),
+    "line that ends as on old computers": (
+        '# about stop\r"server:stop": "!"\n',
+        1,
+        "holds U+000D: a line begins there to YAML, not to you",
+    ),
+    "next line behind a comment": (
+        '#\n# about stop\x85"server:stop": "!"\n',
+        2,
+        "holds U+0085: a line begins there to YAML",
+    ),
+    "line separator behind a comment": (
+        '# about stop\u2028"server:stop": "!"\n',
+        1,
+        "holds U+2028: a line begins there to YAML",
+    ),
+    "paragraph separator behind a comment": (
+        '# about stop\u2029"server:stop": "!"\n',
+        1,
+        "holds U+2029: a line begins there to YAML",
+    ),
+    "comment that is shown as a rule": (
+        '# \u202e"!" :"pots:revres"\n',
+        1,
+        "holds U+202E: what follows is not shown as it stands",
+    ),
+    "space of no width in a value": (
+        '"server:stop": "server.tag:pro\u200bd"',
+        1,
+        "the rule holds U+200B, which nobody sees; in a value it is written"
+        " %E2%80%8B",
+    ),
+    "space of no width in a role": (
+        '"server:stop": "role:adm\u200bin"',
+        1,
+        "the rule holds U+200B",
+    ),
+    "direction written as an escape": (
+        '"server:stop": "server.tag:\\u202eprod"',
+        1,
+        "the rule holds U+202E",
+    ),
+    "control written as an escape": (
+        '"server:stop": "server.tag:\\e[31m"',
+        1,
+        "the rule holds U+001B, which nobody sees; in a value it is written"
+        " %1B",
+    ),
+    "NUL in a role": ('"server:stop": "role:a\\0"', 1, "holds U+0000"),
+    "line separator written as an escape": (
+        '"server:stop": "@\\Lor rule:busy"',
+        1,
+        "holds U+2028",
+    ),
+    "control in a name": (
+        '"mine\\a": "!"',
+        1,
+        "`mine?`: U+0007 in a rule name is seen by nobody",
+    ),
+    "space of no width in a name": (
+        '"server\u200b:stop": "!"',
+        1,
+        "U+200B in a rule name is seen by nobody",
+    ),
+    "tag of the file": (
+        '# a\n!Rules\n"server:stop": "@"',
+        2,
+        "starts with a YAML tag; delete it",
+    ),
+    "tag of a set": (
+        '!!set\n? "server:stop"\n: "@"',
+        1,
+        "starts with a YAML tag; delete it",
+    ),
+    "list in lists": (
+        '"server:stop": "@"\n"server:start": ' + "[" * 30 + "]" * 30,
+        2,
+        "is nested more than 20 levels deep",
+    ),
     "NUL written as an escape": (
         '"server:stop": "server.flavor:a\\0"',
         1,
@@ -512,13 +605,13 @@ ONE = {
 
 
 def faults(tmp_path, *contents):
-    files = []
+    paths = []
     for number, content in enumerate(contents):
         path = tmp_path / f"{number}.yaml"
-        path.write_text(content)
-        files.append(path)
+        path.write_text(content, newline="")
+        paths.append(path)
     with pytest.raises(RulesError) as caught:
-        load(files)
+        load(paths)
     return caught.value.faults
 
 
@@ -536,11 +629,54 @@ def test_trap(tmp_path, name):
     assert len(found[0].reason) < 250
 
 
-def test_deep_yaml(tmp_path):
-    # Some parsers stop at a depth in line 1, others at the end of the file.
-    (found,) = faults(tmp_path, '"server:stop": ' + "[" * 5000)
-    assert found.reason.startswith("is no YAML: ")
-    assert found.line in (1, 2)
+#: Seconds of the processor: what takes a tenth of it, unless something
+#: grows faster than the file does.
+SOON = 5.0
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        '"server:stop": ' + "[" * 100_000,
+        '"server:stop": ' + "{a: " * 40_000,
+        "? " * 50_000,
+        '"server:stop": ' + "- " * 50_000,
+        "\n".join(f'"m{n}": "rule:gone{n}"' for n in range(3000)),
+        "\n".join(f'"m{n}": "server.k{n}:a"' for n in range(3000)),
+        "\n".join(f'"m{n}": "server.vm_state:a{n}"' for n in range(3000)),
+        "\n".join(f'"server:x{n}": "@"' for n in range(3000)),
+        "\n".join(f'"stopp:x{n}": "@"' for n in range(3000)),
+        '"server:stop": "'
+        + " or ".join(f"rule:x{n}" for n in range(5000))
+        + '"',
+    ],
+    ids=lambda content: content[:24].replace("\n", " "),
+)
+def test_a_refusal_takes_no_time(tmp_path, content):
+    before = time.process_time()
+    found = faults(tmp_path, content)
+    assert time.process_time() - before < SOON
+    hints = [fault for fault in found if "did you mean" in fault.reason]
+    assert len(hints) <= MAX_HINTS or "stopp" in content
+
+
+def test_hints_are_given_to_the_next_set(tmp_path):
+    content = "\n".join(f'"m{n}": "rule:bussy"' for n in range(60))
+    for _ in range(2):
+        found = [fault.reason for fault in faults(tmp_path, content)]
+        assert "(did you mean `busy`?)" in found[0]
+        assert found[-1] == "`rule:bussy` refers to no rule"
+
+
+def test_what_must_be_seen_may_be_encoded(tmp_path):
+    path = tmp_path / "a.yaml"
+    path.write_text(
+        "# \u200bno harm in a comment\r\n"
+        '"server:stop": "server.tag:%E2%80%8B and\tserver.tag:%1B"\r\n'
+    )
+    first, second = load([path]).expressions["server:stop"].parts
+    assert first.literal.test(frozenset({"\u200b"}))
+    assert second.literal.test(frozenset({"\x1b"}))
 
 
 def test_all_faults_at_once(tmp_path):
@@ -551,18 +687,18 @@ def test_all_faults_at_once(tmp_path):
         and content.startswith('"server:stop": "')
         and reason
     ]
-    first = "\n".join(
+    content = "\n".join(
         line.replace("server:stop", f"mine{number}", 1)
         for number, line in enumerate(readable)
     )
-    found = faults(tmp_path, first, '"class:pwer": "!"\n"b": "rule:c"')
+    found = faults(tmp_path, content, '"class:pwer": "!"\n"b": "rule:c"')
     where = [(fault.file, fault.line) for fault in found]
-    files = [str(tmp_path / name) for name in ("0.yaml", "1.yaml")]
+    first, second = (str(tmp_path / name) for name in ("0.yaml", "1.yaml"))
     assert len(readable) > 30
     # Each line of the first file has its fault, in order; then the second's.
-    wanted = [(files[0], number + 1) for number in range(len(readable))]
-    assert [place for place in where if place[0] == files[0]] == wanted
-    assert where[len(wanted) :] == [(files[1], 1), (files[1], 2)]
+    wanted = [(first, number + 1) for number in range(len(readable))]
+    assert [place for place in where if place[0] == first] == wanted
+    assert where[len(wanted) :] == [(second, 1), (second, 2)]
 
 
 def test_two_faults_of_one_rule(tmp_path):
@@ -629,6 +765,23 @@ def test_two_files_that_agree(tmp_path):
         (tmp_path / name).write_text('"server:stop": "rule:busy  or @"')
     rules = load([tmp_path / "a", tmp_path / "b"])
     assert rules.sources == {"server:stop": f"{tmp_path}/a:1"}
+
+
+@pytest.mark.parametrize("escape", ["\\Uffffffff", "\\U00110000"])
+@pytest.mark.parametrize("parser", [yaml.SafeLoader, files._PARSER])
+def test_an_escape_beyond_the_last_character(
+    tmp_path, monkeypatch, parser, escape
+):
+    monkeypatch.setattr(files, "_PARSER", parser)
+    (found,) = faults(tmp_path, f'"server:stop": "{escape}"')
+    assert "stands an escape of YAML's" in found.reason
+
+
+def test_a_long_circle_is_named_in_part(tmp_path):
+    lines = [f'"r{n}": "rule:r{(n + 1) % 3000}"' for n in range(3000)]
+    found = faults(tmp_path, "\n".join(lines))
+    assert len(found) == 1
+    assert found[0].reason.endswith("and 2989 more")
 
 
 def test_two_cycles_are_both_named(tmp_path):
