@@ -105,6 +105,49 @@ TYPES = (
     "multipart/form-data; boundary=b",
     ";",
 )
+#: Headers that could say something about what is asked for, and their values.
+#: Some do, to Nova or to what it stands on; the others must not to us either.
+VERSIONS = (
+    "compute 2.1", "compute 2.90", "compute latest", "compute 2.99999",
+    "compute 9.9", "compute 2", "compute", "compute x", "2.90", "", " ",
+    "identity 3.1", "identity 3.1, compute 2.60", "compute 2.1,compute 2.90",
+    "compute  2.90 ", "Compute 2.60", "compute 2.090", "compute 0.1",
+    "compute -1.1", "compute 2.1.1", "\x00", "\xe9",
+)  # fmt: skip
+HEADERS: dict[str, tuple[str, ...]] = {
+    "HTTP_OPENSTACK_API_VERSION": VERSIONS,
+    "HTTP_X_OPENSTACK_NOVA_API_VERSION": (
+        "2.1", "2.90", "latest", "LATEST", "", " ", "9.9", "2.99999", "2", "x",
+        "compute 2.90", "2.90 ", "2.01", "\x00",
+    ),
+    "HTTP_ACCEPT": (
+        "", "*/*", "application/json", "application/xml", "text/html;q=0.9",
+        "application/vnd.openstack.compute+json;version=2", ";", "\xff",
+        "application/json;q=2", "a" * 2000,
+    ),
+    "HTTP_X_HTTP_METHOD_OVERRIDE": (
+        "DELETE", "delete", "PUT", "POST", "GET", "", "x",
+    ),
+    "HTTP_X_METHOD_OVERRIDE": ("DELETE", "GET"),
+    "HTTP_X_HTTP_METHOD": ("DELETE", "GET"),
+    "HTTP_TRANSFER_ENCODING": (
+        "chunked", "Chunked", "gzip, chunked", "identity", "", "x",
+    ),
+    "HTTP_CONTENT_ENCODING": ("gzip", "deflate", "identity", "", "x"),
+    "HTTP_HOST": (
+        "", "localhost:8774", "example.org", "[::1]", "[", ":", "a b", "\xe9",
+        "localhost/servers", "\x00",
+    ),
+    "HTTP_X_FORWARDED_HOST": ("example.org", ""),
+    "HTTP_X_FORWARDED_PREFIX": ("/v2", "/servers"),
+    "HTTP_COOKIE": (
+        "", "a=b", "_method=DELETE", "a", "=;", "\xff\x00", "a=" + "b" * 5000,
+    ),
+    "HTTP_EXPECT": ("100-continue",),
+    "HTTP_RANGE": ("bytes=0-1",),
+    "HTTP_CONTENT_TYPE": ("text/html",),
+    "HTTP_CONTENT_LENGTH": ("0",),
+}  # fmt: skip
 ACTIONS = tuple(sorted({op.action for op in OPERATIONS.values() if op.action}))
 OTHER_ACTIONS = (
     "os-getRDPConsole", "createSnapshot", "resetNetwork", "delete", "show",
@@ -171,8 +214,9 @@ class Broken(Chunks):
 #: What is bent about a request: nothing, some of it, or all.
 _ASPECTS = (
     "method", "query", "type", "project", "id", "path", "body", "frame",
+    "headers",
 )  # fmt: skip
-_COUNTS = (0, 1, 1, 1, 2, 2, 3, 8)
+_COUNTS = (0, 1, 1, 1, 2, 2, 3, len(_ASPECTS))
 
 
 def request(random: Random) -> tuple[dict[str, Any], Callable[[], Any], bytes]:
@@ -198,6 +242,9 @@ def request(random: Random) -> tuple[dict[str, Any], Callable[[], Any], bytes]:
     content_type = random.choice(TYPES) if "type" in bent else TYPES[0]
     if content_type is not None:
         environ["CONTENT_TYPE"] = content_type
+    if "headers" in bent:
+        for name in random.sample(tuple(HEADERS), random.choice((1, 1, 2, 4))):
+            environ[name] = random.choice(HEADERS[name])
     content = _body(random, operation.action, "body" in bent)
     seed = random.random()
     stream = _frame(random, environ, content, "frame" in bent)

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from state_policy.drivers.nova.answers import Answers
 from state_policy.wsgi import doors
 from tests.property.nova_router import Router, router, taken
 from tests.property.requests_at_random import request
@@ -47,10 +48,17 @@ def check(nova: Router, random: Random) -> str:
     found = None
     if door is not None and door.operation is not None:
         found = (door.operation.name, door.address.server_id)
+    accepted = Answers().version_accepted(environ)
     if found == plain.ran:
+        assert accepted or not found, environ
         return "same" if found else "none"
     if door is not None and door.unreadable and len(content) > LIMIT:
         return "too long"
+    if found and not accepted:
+        # Doors leave the version to Nova's own reading of it.
+        assert plain.ran is None and plain.body is None, (environ, plain)
+        assert plain.end[:4] in ("400 ", "406 "), (environ, plain)
+        return "version"
     # Where the body decides nothing doors do not read it, and Nova fails on
     # one that it cannot read or decode.
     assert found and plain.ran is None, (environ, content, found, plain)
@@ -74,6 +82,7 @@ def test_twenty_thousand_requests(nova: Router) -> None:
     assert kinds["same"] > 3_000, kinds
     assert kinds["none"] > 3_000, kinds
     assert kinds["too long"] < 200, kinds
+    assert kinds["version"] > 100, kinds
 
 
 @settings(
