@@ -24,6 +24,7 @@ from oslo_utils.fixture import uuidsentinel
 from tests.functional import base
 from tests.functional.cells.support import Trouble
 from tests.functional.harness import surgery
+from tests.functional.harness.keystone import Person
 
 HOST = "rack7-node12"
 
@@ -39,6 +40,22 @@ RULES = """
 "server:delete": >-
   rule:class:any and (not server.locked:true or role:break-glass)
 """
+
+
+#: What is another each time, and the word that stands for it: how long the
+#: server has been in its state, and the id of the request that brought it
+#: there.
+_CHANGING = (
+    (r"for \d+ (seconds?|minutes)\b", "for TIME"),
+    (r"\(req-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\)", "(REQUEST)"),
+)
+
+
+def _steady(sentence: str) -> str:
+    """Return a sentence with words for what is another each time."""
+    for pattern, word in _CHANGING:
+        sentence = re.sub(pattern, word, sentence)
+    return sentence
 
 
 class TestThroughSdk(base.NovaTestCase):
@@ -63,8 +80,10 @@ class TestThroughSdk(base.NovaTestCase):
         self._assert_told(
             lambda sdk: sdk.delete_server_interface(port, server=server),
             f"Cannot 'detach_interface' instance {server} while it is in "
-            "vm_state error.",
-            "DELETE",
+            "vm_state error. In this state for TIME, by action 'resetState'. "
+            "It may pass once vm_state is active or building. Possible now: "
+            "hard reboot, rebuild, DELETE, stop, rescue.",
+            "wrong_state",
         )
 
     def test_c13_soft_reboot_in_error(self) -> None:
@@ -74,9 +93,10 @@ class TestThroughSdk(base.NovaTestCase):
         self._assert_told(
             lambda sdk: sdk.reboot_server(server, "SOFT"),
             f"Cannot 'reboot' instance {server} while it is in vm_state "
-            "error.",
-            "hard reboot",
-            "rebuild",
+            "error. In this state for TIME, by action 'resetState' (REQUEST). "
+            "It may pass once vm_state is active or building. Possible now: "
+            "hard reboot, rebuild, DELETE, stop, rescue.",
+            "wrong_state",
         )
 
     def test_c20_metadata_of_a_shelved_server(self) -> None:
@@ -85,13 +105,14 @@ class TestThroughSdk(base.NovaTestCase):
         server = self.boot()
         self.act(server, "shelve")
         self._wait_for_state_change({"id": server}, "SHELVED_OFFLOADED")
-        refused = self._assert_told(
+        self._assert_told(
             lambda sdk: sdk.set_server_metadata(server, k="v"),
-            "while it is in vm_state shelved_offloaded.",
-            "unshelve",
+            f"Cannot 'create_metadata' instance {server} while it is in "
+            "vm_state shelved_offloaded. In this state for TIME, by action "
+            "'shelve'. It may pass once vm_state is active or building. "
+            "Possible now: unshelve, DELETE, attach volume.",
+            "wrong_state",
         )
-        self.assertNotIn("Retry", str(refused))
-        self.assertNotIn("Retry-After", refused.response.headers)
 
     def test_c21_pause_of_a_locked_server(self) -> None:
         """https://bugs.launchpad.net/nova/+bug/1256873."""
@@ -100,8 +121,10 @@ class TestThroughSdk(base.NovaTestCase):
         self._assert_told(
             lambda sdk: sdk.pause_server(server),
             f"Cannot 'pause' instance {server} while it is locked "
-            "(backup until noon).",
-            "unlock",
+            "(backup until noon). In this state for TIME, by action 'create' "
+            "(REQUEST). It may pass once it is unlocked. Possible now: "
+            "unlock, create image.",
+            "locked",
         )
 
     def test_c22_delete_of_a_locked_server_by_an_admin(self) -> None:
@@ -110,10 +133,14 @@ class TestThroughSdk(base.NovaTestCase):
         self._lock(server)
         self._assert_told(
             lambda sdk: sdk.delete_server(server),
-            f"Cannot 'delete' instance {server} while it is locked",
+            f"Cannot 'delete' instance {server} while it is locked "
+            "(backup until noon). In this state for TIME, by action 'create' "
+            "(REQUEST). It may pass once it is unlocked. Possible now: "
+            "unlock, rebuild, create image, resize, attach volume.",
+            "locked",
             who=base.OPERATOR,
         )
-        glass = base.Person(
+        glass = Person(
             "operator", base.OPERATOR_PROJECT, ("admin", "break-glass")
         )
         self._sdk(glass).delete_server(server)
@@ -125,8 +152,12 @@ class TestThroughSdk(base.NovaTestCase):
         self._evacuating(server)
         self._assert_told(
             lambda sdk: sdk.stop_server(server),
-            f"Cannot 'stop' instance {server} while",
-            "it is being moved",
+            f"Cannot 'stop' instance {server} while its compute service "
+            "does not answer and it is being moved. It may pass once its "
+            "compute service answers. Only DELETE works now. Retry in 30 "
+            "seconds.",
+            "host_down",
+            retry_after="30",
         )
 
     def test_c28_stop_on_a_host_that_is_down(self) -> None:
@@ -136,8 +167,11 @@ class TestThroughSdk(base.NovaTestCase):
         self._assert_told(
             lambda sdk: sdk.stop_server(server),
             f"Cannot 'stop' instance {server} while its compute service "
-            "does not answer.",
-            "Only DELETE works now",
+            "does not answer. In this state for TIME, by action 'create' "
+            "(REQUEST). It may pass once its compute service answers. Only "
+            "DELETE works now. Retry in 30 seconds.",
+            "host_down",
+            retry_after="30",
         )
 
     def test_c30_delete_while_the_cell_is_down(self) -> None:
@@ -152,8 +186,11 @@ class TestThroughSdk(base.NovaTestCase):
         self._assert_told(
             lambda sdk: sdk.delete_server(server),
             f"Cannot 'delete' instance {server} while its state cannot be "
-            "read.",
-            "Retry in 30 seconds.",
+            "read. It may pass once its state can be read. Retry in 30 "
+            "seconds.",
+            "cell_down",
+            retry_after="30",
+            microversion="2.69",
         )
         trouble.end()
 
@@ -162,28 +199,41 @@ class TestThroughSdk(base.NovaTestCase):
     def _assert_told(
         self,
         ask: Callable[[Any], Any],
-        *parts: str,
-        who: base.Person = base.OWNER,
-    ) -> Any:
-        """Ask, and look at what the SDK raises.
+        sentence: str,
+        code: str,
+        *,
+        retry_after: str | None = None,
+        who: Person = base.OWNER,
+        microversion: str = "2.90",
+    ) -> None:
+        """Ask, and compare what the SDK raises with what it should.
 
-        :returns: the exception
+        :param sentence: the whole of it, with the words of ``_CHANGING``
+        :param code: for programs
+        :param retry_after: None where waiting does not help
         """
         refused = self.assertRaises(
-            exceptions.ConflictException, ask, self._sdk(who)
+            exceptions.ConflictException, ask, self._sdk(who, microversion)
         )
-        text = str(refused)
-        for part in parts:
-            self.assertIn(part, text)
-        self.assertNotIn(HOST, refused.response.text)
-        # One line, and not longer than Nova's own.
-        sentence = refused.details
-        self.assertEqual(sentence, " ".join(sentence.split()))
-        self.assertLess(len(sentence), 300)
-        self.assertTrue(re.match("Cannot '", sentence))
-        return refused
+        # What the SDK shows is the sentence behind the address.
+        self.assertTrue(str(refused).endswith(f", {refused.details}"))
+        self.assertEqual(sentence, _steady(refused.details))
+        self.assertLess(len(refused.details), 300)
+        answer = refused.response
+        self.assertEqual(409, answer.status_code)
+        self.assertEqual(retry_after, answer.headers.get("Retry-After"))
+        self.assertEqual(
+            f"compute {microversion}", answer.headers["OpenStack-API-Version"]
+        )
+        told = answer.json()["conflictingRequest"]["state_policy"]
+        self.assertEqual(code, told["code"])
+        self.assertEqual(
+            None if retry_after is None else int(retry_after),
+            told["retry_after"],
+        )
+        self.assertNotIn(HOST, answer.text)
 
-    def _sdk(self, who: base.Person) -> Any:
+    def _sdk(self, who: Person, microversion: str = "2.90") -> Any:
         url = self.api_fixture.base_url
         session = keystoneauth1.session.Session(
             auth=token_endpoint.Token(url, "unused"),
@@ -192,7 +242,7 @@ class TestThroughSdk(base.NovaTestCase):
         connection = openstack.connection.Connection(
             session=session,
             compute_endpoint_override=url,
-            compute_default_microversion="2.90",
+            compute_default_microversion=microversion,
         )
         return connection.compute
 
