@@ -121,6 +121,29 @@ class MoveCase(base.NovaTestCase):
             for uuid in compute.manager.driver.list_instance_uuids()
         ]
 
+    def consumer(self, server_id: str) -> Owner | None:
+        """Return whom placement charges for a server; None: nobody."""
+        found = self.allocations(server_id)
+        if not found["allocations"]:
+            return None
+        return Owner(found["project_id"], found["user_id"])
+
+    def seen_by(self, who: base.Person, server_id: str) -> int:
+        """Return the status with which a caller's GET is answered."""
+        return self.ask("GET", f"/servers/{server_id}", who=who).status
+
+    def assert_counted(self) -> None:
+        """Both projects are charged for what their lists show, no more."""
+        for who in (base.OWNER, base.INSPECTOR):
+            answer = self.ask("GET", "/servers/detail", who=who)
+            flavors = [one["flavor"] for one in answer.json["servers"]]
+            expected = {
+                "instances": len(flavors),
+                "cores": sum(flavor["vcpus"] for flavor in flavors),
+                "ram": sum(flavor["ram"] for flavor in flavors),
+            }
+            self.assertEqual(expected, self.used(who), who.user_id)
+
     def assert_concealed(self, server_id: str) -> None:
         """Every store says that the server is concealed."""
         row = surgery.row(server_id)
@@ -130,27 +153,65 @@ class MoveCase(base.NovaTestCase):
         self.assertEqual(KEEPER.project_id, self.mapped(server_id))
         self.assertEqual(KEEPER.project_id, self.spec_project(server_id))
         self.assertNotIn(server_id, self.listed())
+        if self.FILTERED:
+            self.assertEqual(404, self.seen_by(base.OWNER, server_id))
+        self.assert_counted()
 
-    def assert_settled(self, server_id: str) -> None:
-        """Every store says that the server is the quarantine project's."""
+    def assert_settled(self, server_id: str, holds: bool = True) -> None:
+        """Every store, and everybody, says that it is in quarantine.
+
+        :param holds: whether it holds resources in placement
+        """
+        row = surgery.row(server_id)
+        self.assertTrue(row["locked"])
+        self._assert_is(server_id, KEEPER, holds)
+        self._assert_seen(server_id, base.INSPECTOR, base.OWNER)
+
+    def assert_owners(self, server_id: str, holds: bool = True) -> None:
+        """Every store, and everybody, says that the server is its owner's.
+
+        :param holds: whether it holds resources in placement
+        """
+        self._assert_is(server_id, OWNER, holds)
+        self._assert_seen(server_id, base.OWNER, base.INSPECTOR)
+
+    def assert_gone(self, server_id: str) -> None:
+        """Nothing of a server is left, and nobody pays for it."""
+        self.wait_for(lambda: surgery.row(server_id)["deleted"], "deleted")
+        self.wait_for(lambda: server_id not in self.guests(), "no guest")
+        self.assertIsNone(self.consumer(server_id))
+        for who in (base.OWNER, base.INSPECTOR, base.OPERATOR):
+            self.assertEqual(404, self.seen_by(who, server_id), who.user_id)
+        self.assertNotIn(server_id, self._all())
+        self.assert_counted()
+
+    def _assert_is(self, server_id: str, owner: Owner, holds: bool) -> None:
         row = surgery.row(server_id)
         self.assertFalse(row["hidden"])
-        self.assertEqual(KEEPER.project_id, row["project_id"])
-        self.assertEqual(KEEPER.user_id, row["user_id"])
-        self.assertEqual(KEEPER.project_id, self.mapped(server_id))
-        self.assertEqual(KEEPER.project_id, self.spec_project(server_id))
-        self.assertIn(self.charged(server_id), (None, KEEPER.project_id))
-        self.assertNotIn(server_id, self.listed())
+        self.assertEqual(owner.project_id, row["project_id"])
+        self.assertEqual(owner.user_id, row["user_id"])
+        self.assertEqual(owner.project_id, self.mapped(server_id))
+        self.assertEqual(owner.project_id, self.spec_project(server_id))
+        self.assertEqual(owner if holds else None, self.consumer(server_id))
 
-    def assert_owners(self, server_id: str) -> None:
-        """Every store says that the server is its owner's."""
-        row = surgery.row(server_id)
-        self.assertFalse(row["hidden"])
-        self.assertEqual(OWNER.project_id, row["project_id"])
-        self.assertEqual(OWNER.user_id, row["user_id"])
-        self.assertEqual(OWNER.project_id, self.mapped(server_id))
-        self.assertEqual(OWNER.project_id, self.spec_project(server_id))
-        self.assertIn(self.charged(server_id), (None, OWNER.project_id))
+    def _assert_seen(
+        self, server_id: str, by: base.Person, not_by: base.Person
+    ) -> None:
+        self.assertEqual(200, self.seen_by(by, server_id))
+        self.assertIn(server_id, self.listed(by))
+        self.assertEqual(404, self.seen_by(not_by, server_id))
+        self.assertNotIn(server_id, self.listed(not_by))
+        shown = self.ask("GET", f"/servers/{server_id}", who=base.OPERATOR)
+        self.assertEqual(by.project_id, shown.json["server"]["tenant_id"])
+        self.assertEqual(
+            surgery.row(server_id)["user_id"], shown.json["server"]["user_id"]
+        )
+        self.assertEqual(1, self._all().count(server_id))
+        self.assert_counted()
+
+    def _all(self) -> list[str]:
+        """Return what an administrator's list of every project shows."""
+        return self.listed(base.OPERATOR, "?all_tenants=1")
 
 
 def text_of(found: Any) -> str:
