@@ -6,6 +6,7 @@ It knows WSGI and the ports of the engine, and neither Nova nor files.
 
 from __future__ import annotations
 
-from state_policy.wsgi.filter import Filter, Mode, Options
+from state_policy.wsgi.filter import Filter
+from state_policy.wsgi.options import Mode, Options
 
 __all__ = ["Filter", "Mode", "Options"]

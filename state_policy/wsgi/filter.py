@@ -9,10 +9,8 @@ where it is not known whether a server is concealed from a caller.
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass, field, replace
 from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 from state_policy.engine.decision import Decision, Verdict
@@ -31,29 +29,9 @@ from state_policy.wsgi.events import Events
 from state_policy.wsgi.explain import Conflicts
 from state_policy.wsgi.guard import Guard
 from state_policy.wsgi.judge import Judge, Judgement, Request
+from state_policy.wsgi.options import Mode, Options
 from state_policy.wsgi.record import Recorder
 from state_policy.wsgi.warning import warned
-
-
-class Mode(enum.StrEnum):
-    """What happens to a verdict other than allow."""
-
-    ENFORCE = "enforce"
-    WARN = "warn"
-    AUDIT = "audit"
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """How the filter runs.
-
-    :ivar max_body: bytes of a body that are read to find an action's name
-    :ivar disabled_by: while this file exists nothing is decided
-    """
-
-    mode: Mode = Mode.ENFORCE
-    max_body: int = 114688
-    disabled_by: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +52,7 @@ class Filter:
     judge: Judge
     effects: Mapping[Verdict, Effect]
     recorder: Recorder
-    options: Options = Options()
+    options: Options = field(default_factory=Options)
     guard: Guard | None = None
     events: Events | None = None
     conflicts: Conflicts | None = None
@@ -100,6 +78,12 @@ class Filter:
             if self.events is not None and self.events.addressed(environ):
                 return self.events
             return self.app
+        return self._entered(environ, door)
+
+    def _entered(
+        self, environ: WSGIEnvironment, door: doors.Door
+    ) -> WSGIApplication:
+        """Return what answers a request that is about a server."""
         if door.unknown is not None:
             self.recorder.unknown_action(door.unknown)
         caller = self.reader.caller(environ)
@@ -125,9 +109,13 @@ class Filter:
         )
         try:
             return self._decided(environ, request)
+        except UnreadError as error:
+            self._failed(error)
         except Exception as error:  # noqa: BLE001
             self._failed(error)
-            return self._undecided(environ, request, "it could not be judged")
+            if self.judge.strange(request):
+                return self.app
+        return self._undecided(environ, request, "it could not be judged")
 
     def _unruled(
         self,

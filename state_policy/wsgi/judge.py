@@ -156,6 +156,24 @@ class Judge:
             id=str(uuid.uuid4()),
         )
 
+    def strange(self, request: Request) -> bool:
+        """Return whether Nova certainly refuses a request by itself.
+
+        Asked where judging failed: whatever it was, a foreign server must
+        look like an absent one.
+        """
+        try:
+            location = request.location or self._reader.locate(
+                request.server_id
+            )
+            if location is None:
+                return True
+            gate = request.operation.gate
+            return self._reader.may(request.caller, location, gate) is False
+        except Exception:  # noqa: BLE001
+            # It has failed and was written down before.
+            return False
+
     def open_to_actions(self, caller: Caller) -> bool:
         """Return whether every action is allowed, whatever it is and meets."""
         rules = self._rules()
