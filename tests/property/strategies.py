@@ -17,6 +17,9 @@ from hypothesis import strategies as st
 from state_policy.engine import operations, states
 from state_policy.engine.facts import Age
 
+#: The id of a volume.
+VOLUME = "155d900f-4e14-4e4c-a73d-069cbf4541e6"
+
 #: Kinds, and the matches that random rules use: few, so that they meet.
 MATCHES: dict[str, tuple[str, ...]] = {
     "server.vm_state": ("building", "active", "error,active", "resized"),
@@ -40,13 +43,13 @@ MATCHES: dict[str, tuple[str, ...]] = {
     "server.migration": ("evacuation", "none", "any"),
     "server.hypervisor": ("ironic", "none", "QEMU,ironic"),
     "server.flavor": ("m1.small", "m1%2Esmall,a%20b"),
-    "server.volumes": ("any", "none", "v1"),
+    "server.volumes": ("any", "none", VOLUME),
     "server.tag": ("keep", "keep,prod", "none"),
     "server.metadata": ("role=db", "role=db,role=web"),
     "project.deletes": ("10m:>50", "10m:<=5", "1h:>50"),
     "cloud.stuck": (">50", "<=50"),
     "role": ("admin", "Member"),
-    "project_id": ("p1", "%(project_id)s"),
+    "project_id": ("a1", "%(project_id)s"),
     "is_admin": ("True", "False"),
     "system_scope": ("all",),
 }
@@ -81,7 +84,7 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
     "server.migration": st.none() | _some("evacuation", "resize"),
     "server.hypervisor": st.sampled_from((None, "ironic", "QEMU", "x")),
     "server.flavor": st.sampled_from(("m1.small", "a b", "x")),
-    "server.volumes": st.none() | _some("v1", "v2"),
+    "server.volumes": st.none() | _some(VOLUME, "v2"),
     "server.tag": st.none() | _some("keep", "prod", "x"),
     "server.metadata": st.none() | _some("role=db", "role=web", "a=b"),
     "project.deletes:10m": _COUNT,
@@ -100,13 +103,13 @@ _UNSURE = {
 CREDENTIALS = st.fixed_dictionaries(
     {
         "roles": st.lists(st.sampled_from(("admin", "member", "reader"))),
-        "project_id": st.sampled_from(("p1", "p2")),
+        "project_id": st.sampled_from(("a1", "a2")),
         "user_id": st.sampled_from(("u1", "u2")),
         "is_admin": st.booleans(),
         "system_scope": st.sampled_from((None, "all")),
         "target": st.fixed_dictionaries(
             {
-                "project_id": st.sampled_from(("p1", "p2")),
+                "project_id": st.sampled_from(("a1", "a2")),
                 "user_id": st.sampled_from(("u1", "u2")),
             }
         ),

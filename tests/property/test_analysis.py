@@ -202,9 +202,9 @@ def every_cell():
                     "server.locked": locked,
                     "caller": {
                         "roles": ["member"],
-                        "project_id": "p1",
+                        "project_id": "a1",
                         "user_id": "u1",
-                        "target": {"project_id": "p1", "user_id": "u1"},
+                        "target": {"project_id": "a1", "user_id": "u1"},
                     },
                 }
 

@@ -8,12 +8,14 @@ asked, and only in forms that can be true.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from state_policy.engine.facts import CALLER
 from state_policy.engine.literal import Change, Literal
 from state_policy.rules.faults import shown
+from state_policy.rules.kinds import matches
 
 #: Keys of nova.context.RequestContext.to_policy_values(), 34.0.0.
 KEYS = (
@@ -38,6 +40,16 @@ KINDS = ("role", *KEYS)
 
 #: What stands for the server's own project and user.
 TARGETS = {"%(project_id)s": "project_id", "%(user_id)s": "user_id"}
+
+#: What each of these is the id of: another key never equals it.
+_OWN = {
+    "%(project_id)s": ("project_id", "service_project_id"),
+    "%(user_id)s": ("user_id", "service_user_id"),
+}
+
+#: As ``state_policy.conf.settings`` judges the id of a project. Ids of users
+#: and of domains come from identity drivers too, and can be anything.
+_PROJECT_ID = re.compile(r"[0-9a-f-]+")
 
 _BOOLEAN = ("is_admin", "is_admin_project")
 _Test = Callable[[Any], bool | None]
@@ -66,6 +78,10 @@ def _check(kind: str, match: str) -> None:
     if match in TARGETS:
         if kind in ("role", "roles", "service_roles", *_BOOLEAN):
             raise ValueError(f"{shown(match)} cannot be compared here")
+        if kind not in _OWN[match]:
+            raise ValueError(
+                f"`{kind}` never equals {match}: {_OWN[match][0]} does"
+            )
         return
     if "%(" in match:
         raise ValueError(
@@ -82,6 +98,20 @@ def _check(kind: str, match: str) -> None:
         )
     if '"' in match or "'" in match:
         raise ValueError(f"quotes do not help in {shown(match)}")
+    if matches.sign(match):
+        raise ValueError(
+            f"{shown(match)}: a value is compared as it is, without patterns"
+            " and signs"
+        )
+    # Python's None is the text of a project that there is not.
+    if (
+        kind in _OWN["%(project_id)s"]
+        and match != "None"
+        and not (_PROJECT_ID.fullmatch(match))
+    ):
+        raise ValueError(
+            f"{shown(match)} is no id of a project, perhaps a name"
+        )
     if kind in _BOOLEAN and match not in ("True", "False"):
         raise ValueError(f"{shown(match)} is neither `True` nor `False`")
     if kind == "system_scope" and match != "all":

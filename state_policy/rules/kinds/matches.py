@@ -31,6 +31,8 @@ UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 NONE, ANY = "none", "any"
 
 _DIGITS = 9
+#: What other languages write for "not", "any" and "or".
+_SIGN = re.compile(r"^[!=<>~]|[*|]|&&")
 _ENCODED = re.compile(r"%[0-9A-Fa-f]{2}")
 
 
@@ -66,6 +68,47 @@ def decode(word: str) -> str:
     if "\x00" in value:
         raise ValueError(f"{shown(word)} holds a NUL character")
     return value
+
+
+def name(word: str) -> str:
+    """Return the name that a word stands for.
+
+    :raises ValueError: where it looks like ``none`` or ``any`` in other
+        letters, a pattern or a comparison
+    """
+    lowered = word.lower()
+    if lowered in (NONE, ANY):
+        raise ValueError(
+            f"{shown(word)} is written {shown(lowered)}, and as a name"
+            f" {shown(encoded(word))}"
+        )
+    return plain(word)
+
+
+def plain(word: str) -> str:
+    """Return the value that a word stands for, which is compared as it is.
+
+    :raises ValueError: where it looks like a pattern or a comparison
+    """
+    odd = sign(word)
+    if odd:
+        raise ValueError(
+            f"{shown(word)}: a value is compared as it is, without patterns"
+            f" and signs; a `{odd}` of its own is written"
+            f" {encoded(odd)[:3]}"
+        )
+    return decode(word)
+
+
+def sign(word: str) -> str:
+    """Return what of a word looks like a pattern or a comparison, if any."""
+    found = _SIGN.search(word)
+    return found.group() if found else ""
+
+
+def encoded(word: str) -> str:
+    """Return a word with its first letter percent-encoded."""
+    return f"%{ord(word[0]):02X}{word[1:]}"
 
 
 def known(word: str, words: Sequence[str], what: str) -> str:

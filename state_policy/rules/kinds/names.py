@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any, ClassVar
 
 from state_policy.engine.facts import Part
 from state_policy.engine.literal import Literal
+from state_policy.rules.faults import shown
 from state_policy.rules.kinds import matches
 from state_policy.rules.kinds.base import Kind
 
@@ -29,6 +30,11 @@ class Choice(Kind):
     absent: ClassVar[bool] = False
     #: What the names are, for error texts.
     noun: ClassVar[str] = "value"
+
+    @staticmethod
+    def impossible(value: str) -> str:
+        """Return why nothing ever has this name, or nothing."""
+        return ""
 
     def compile(self) -> Literal:
         """Return the literal that is true for each name given."""
@@ -55,12 +61,18 @@ class Choice(Kind):
             if not self.absent:
                 raise ValueError(f"`none`: there always is a {self.noun}")
             return None
-        value = matches.decode(word)
-        return (
-            matches.known(value, self.values, self.noun)
-            if self.values
-            else value
-        )
+        if self.values:
+            value = matches.decode(word)
+            return matches.known(value, self.values, self.noun)
+        if word.lower() == matches.ANY:
+            raise ValueError(self._no_any())
+        return _possible(word, self.impossible)
+
+    def _no_any(self) -> str:
+        name = f"as a name `any` is written `{matches.encoded(matches.ANY)}`"
+        if self.absent:
+            return f"for any value write `not {self.kind}:none`; {name}"
+        return f"`any`: there always is a {self.noun}; {name}"
 
     def _samples(self, wanted: Collection[str | None]) -> list[str | None]:
         samples = sorted(wanted, key=str)
@@ -110,12 +122,17 @@ class Members(Kind):
             names=wanted.union(self.values),
         )
 
+    @staticmethod
+    def impossible(value: str) -> str:
+        """Return why this is never in the set, or nothing."""
+        return ""
+
     def member(self, word: str) -> str:
         """Return the member that a word asks for."""
-        value = matches.decode(word)
         if self.values:
+            value = matches.decode(word)
             return matches.known(value, self.values, self.noun)
-        return value
+        return _possible(word, self.impossible)
 
     def _samples(self, wanted: Iterable[str]) -> list[frozenset[str] | None]:
         named = sorted(wanted)
@@ -123,6 +140,14 @@ class Members(Kind):
             (value for value in self.values if value not in named), OTHER
         )
         return [None, *(frozenset({name}) for name in (*named, other))]
+
+
+def _possible(word: str, impossible: Callable[[str], str]) -> str:
+    value = matches.name(word)
+    reason = impossible(value)
+    if reason:
+        raise ValueError(f"{shown(word)} {reason}")
+    return value
 
 
 def _in_part(

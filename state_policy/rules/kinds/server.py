@@ -7,6 +7,8 @@ states, actions and migrations are Nova's (34.0.0).
 
 from __future__ import annotations
 
+import re
+
 from state_policy.engine import states
 from state_policy.engine.literal import Change
 from state_policy.rules.faults import shown
@@ -15,6 +17,33 @@ from state_policy.rules.kinds.names import Choice, Flag, Members
 from state_policy.rules.kinds.numbers import Count, Span
 
 FIXED, MOVABLE, PASSING = Change.FIXED, Change.MOVABLE, Change.PASSING
+
+
+#: The longest name of anything, and the longest tag (``nova.objects.tag``).
+_LONGEST, _LONGEST_TAG = 255, 60
+
+#: As Glance and Cinder make ids.
+_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+#: A key of metadata (``nova.api.validation.parameter_types.metadata``).
+_KEY = re.compile(r"[a-zA-Z0-9_:. -]{1,255}")
+
+
+def _no_name(value: str) -> str:
+    """Return why nothing in Nova has a name like this, or nothing."""
+    if len(value) > _LONGEST:
+        return f"is longer than the {_LONGEST} characters of a name"
+    return ""
+
+
+def _no_id(value: str) -> str:
+    """Return why an image or a volume has no such id, or nothing."""
+    if _ID.fullmatch(value):
+        return ""
+    return (
+        "is no id, perhaps a name: one looks like"
+        " 155d900f-4e14-4e4c-a73d-069cbf4541e6"
+    )
 
 
 class VmState(Choice):
@@ -119,6 +148,7 @@ class Hypervisor(Choice):
 
     change = FIXED
     absent = True
+    impossible = staticmethod(_no_name)
 
 
 class Host(Choice):
@@ -126,6 +156,7 @@ class Host(Choice):
 
     change = FIXED
     absent = True
+    impossible = staticmethod(_no_name)
 
 
 class Az(Choice):
@@ -134,11 +165,19 @@ class Az(Choice):
     change = FIXED
     absent = True
 
+    @staticmethod
+    def impossible(value: str) -> str:
+        """Return why no zone has this name (``az_name`` of Nova's API)."""
+        if ":" in value:
+            return "names a host too: an availability zone has no colon"
+        return _no_name(value)
+
 
 class Aggregate(Members):
     """``server.aggregate``: the aggregates of its host, by name or id."""
 
     change = FIXED
+    impossible = staticmethod(_no_name)
 
 
 class Flavor(Choice):
@@ -146,6 +185,7 @@ class Flavor(Choice):
 
     change = FIXED
     absent = True
+    impossible = staticmethod(_no_name)
 
 
 class Image(Choice):
@@ -153,12 +193,14 @@ class Image(Choice):
 
     change = FIXED
     absent = True
+    impossible = staticmethod(_no_id)
 
 
 class Volumes(Members):
     """``server.volumes``: the ids of its volumes."""
 
     change = FIXED
+    impossible = staticmethod(_no_id)
 
 
 class VolumeBacked(Flag):
@@ -173,17 +215,40 @@ class Metadata(Members):
     change = FIXED
 
     def member(self, word: str) -> str:
-        """Return ``key=value``."""
-        value = matches.decode(word)
-        if not value.partition("=")[1] or value.startswith("="):
+        """Return ``key=value``, as Nova can have it."""
+        key, equals, value = word.partition("=")
+        if not (key and equals):
             raise ValueError(f"{shown(word)} is not `key=value`")
-        return value
+        key, value = matches.decode(key), matches.plain(value)
+        if not _KEY.fullmatch(key):
+            raise ValueError(
+                f"{shown(word)}: no key of metadata is {shown(key)}: letters,"
+                " digits, blanks and -_:. are; values are not compared"
+            )
+        if len(value) > _LONGEST:
+            raise ValueError(
+                f"{shown(word)} is longer than the {_LONGEST} characters of a"
+                " value"
+            )
+        return f"{key}={value}"
 
 
 class Tag(Members):
     """``server.tag``: its tags."""
 
     change = FIXED
+
+    @staticmethod
+    def impossible(value: str) -> str:
+        """Return why Nova takes no such tag.
+
+        By ``nova.api.validation.parameter_types.tag``, 34.0.0.
+        """
+        if "/" in value or "," in value:
+            return "is no tag: Nova's have neither comma nor slash"
+        if len(value) > _LONGEST_TAG:
+            return f"is longer than the {_LONGEST_TAG} characters of a tag"
+        return ""
 
 
 class Deletes(Count):

@@ -72,13 +72,13 @@ def test_each_name_of_a_set_is_asked_apart(rules):
 def test_each_role_is_asked_apart_and_other_keys_by_value(rules):
     space = Space(
         rules(
-            '"server:stop": "role:Admin or role:admin or project_id:p1 or '
+            '"server:stop": "role:Admin or role:admin or project_id:a1 or '
             'project_id:%(project_id)s or is_admin:True"'
         )
     )
     assert labels(space, "caller") == {
         "caller:is_admin": ["False", "True"],
-        "caller:project_id": ["(other)", "p1"],
+        "caller:project_id": ["(other)", "a1"],
         "caller:project_id:%(project_id)s": ["no", "yes"],
         "caller:role:admin": ["no", "yes"],
     }
@@ -180,7 +180,7 @@ def test_facts_of_a_cell_are_in_it(rules):
     space = Space(
         rules(
             '"server:stop": "server.tag:a,b and server.age:>1h and role:x '
-            "and project_id:p1 and not project_id:%(project_id)s and "
+            "and project_id:a1 and not project_id:%(project_id)s and "
             'server.flavor:small and server.running_age:<5m"'
         )
     )

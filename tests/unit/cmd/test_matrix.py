@@ -180,7 +180,7 @@ def contrast(colours, verdict):
 def test_texts_of_rules_are_no_markup(file, run, tmp_path):
     path = tmp_path / "page.html"
     rules = file(
-        '"server:stop": "server.tag:%3C/script%3E%3Cb%3E"', "<i>&.yaml"
+        '"server:stop": "server.flavor:%3C/script%3E%3Cb%3E"', "<i>&.yaml"
     )
     assert run("matrix", rules, "--html", path)[0] == 0
     text = path.read_text()

@@ -13,12 +13,12 @@ from state_policy.rules.kinds.caller import compile_caller
 
 MEMBER = {
     "user_id": "u1",
-    "project_id": "p1",
+    "project_id": "a1",
     "roles": ["Member", "reader"],
     "is_admin": False,
     "system_scope": None,
     "service_roles": ["service"],
-    "target": {"project_id": "p1", "user_id": "u2"},
+    "target": {"project_id": "a1", "user_id": "u2"},
 }
 
 
@@ -31,8 +31,8 @@ MEMBER = {
         ("roles:Member", True),
         ("roles:member", False),
         ("service_roles:service", True),
-        ("project_id:p1", True),
-        ("project_id:p2", False),
+        ("project_id:a1", True),
+        ("project_id:a2", False),
         ("project_id:%(project_id)s", True),
         ("user_id:%(user_id)s", False),
         ("is_admin:False", True),
@@ -51,7 +51,7 @@ def test_value(text, wanted):
 
 def test_without_the_servers_owner_it_is_open():
     literal = compile_caller("project_id", "%(project_id)s")
-    assert literal.test({"project_id": "p1"}) is None
+    assert literal.test({"project_id": "a1"}) is None
     assert literal.test({"project_id": None, "target": {}}) is None
     assert literal.test(None) is None
 

@@ -31,6 +31,14 @@ AGES = (Age(0), Age(599.5), Age(600), Age(601), Age(10**6), Age(3, False))
 AGE_GOOD = (">=10m", ">600s", "<=1h", "<7d", ">=0s")
 AGE_BAD = ("10m", ">=10", ">=", ">=10w", ">=10M", "=10m", ">=1.5h", ">=-1m")
 AGE_BAD += (">=10m,<5m", ">= 10m", ">=m", ">=9999999999s", ">=٣m", "none")
+#: The id of a volume or an image.
+VOLUME = "155d900f-4e14-4e4c-a73d-069cbf4541e6"
+
+#: What looks like a word, a pattern or a comparison of another language.
+OTHERS_BAD = (
+    *("any", "ANY", "None", "NONE", "!a", "=a", ">a", "a*", "a|b", "a&&b"),
+    "n" * 256,
+)
 NAMES_BAD = (",", "a,", ",a", "a%", "a%2", "a%zz", "'a'", '"a"', "a%00", "%ff")
 FLAG_BAD = ("True", "yes", "1", "true,", "none", "")
 COUNT_GOOD = (">=3", ">0", "<=50", "<10")
@@ -122,11 +130,17 @@ CASES = [
     Case(
         "server.host",
         FIXED,
-        ("c1.example.org", "none"),
-        NAMES_BAD,
+        ("c1.example.org", "none", "%61ny", "%4Eone", "fe80::1"),
+        (*NAMES_BAD, *OTHERS_BAD),
         ("c1.example.org", None, "c2"),
     ),
-    Case("server.az", FIXED, ("nova", "none"), NAMES_BAD, ("nova", None, "b")),
+    Case(
+        "server.az",
+        FIXED,
+        ("nova", "none"),
+        (*NAMES_BAD, *OTHERS_BAD, "nova:host"),
+        ("nova", None, "b"),
+    ),
     Case(
         "server.aggregate",
         FIXED,
@@ -145,15 +159,15 @@ CASES = [
         "server.image",
         FIXED,
         ("70a599e0-31e7-49b7-b260-868f441e862b", "none"),
-        NAMES_BAD,
+        (*NAMES_BAD, "any", "cirros", VOLUME.replace("-", "")),
         ("70a599e0-31e7-49b7-b260-868f441e862b", None, "x"),
     ),
     Case(
         "server.volumes",
         FIXED,
-        ("none", "any", "v1,v2"),
-        NAMES_BAD,
-        (None, frozenset({"v1", "v3"}), frozenset({"v3"})),
+        ("none", "any", f"{VOLUME},70a599e0-31e7-49b7-b260-868f441e862b"),
+        (*NAMES_BAD, "root", VOLUME.upper()),
+        (None, frozenset({VOLUME, "v3"}), frozenset({"v3"})),
     ),
     Case(
         "server.volume_backed",
@@ -166,7 +180,10 @@ CASES = [
         "server.metadata",
         FIXED,
         ("role=db", "a=b=c,d=", "none", "any", "a%20b=c%2Cd"),
-        ("role", "=db", "role:db", "a=b,c"),
+        (
+            *("role", "=db", "role:db", "a=b,c", "env!=test", "a>=5", "a==b"),
+            *("a=b*", f"{'k' * 256}=v", f"k={'v' * 256}", "a%2Fb=c"),
+        ),
         (
             None,
             frozenset({"role=db"}),
@@ -178,8 +195,8 @@ CASES = [
     Case(
         "server.tag",
         FIXED,
-        ("keep", "keep,prod", "none", "%6eone"),
-        NAMES_BAD,
+        ("keep", "keep,prod", "none", "%6eone", "%2A", "t" * 60),
+        (*NAMES_BAD, "a/b", "a%2Cb", "a%2Fb", "t" * 61, "ANY", "None"),
         (
             None,
             frozenset({"keep", "x"}),

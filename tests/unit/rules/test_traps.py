@@ -262,6 +262,97 @@ ONE = {
         1,
         "quotes do not help",
     ),
+    "any name of a kind that has one": (
+        '"server:stop": "not server.host:any"',
+        1,
+        "`server.host:any`: for any value write `not server.host:none`; as a"
+        " name `any` is written `%61ny`",
+    ),
+    "any flavor": ('"server:stop": "server.flavor:any"', 1, "%61ny"),
+    "none in capitals": (
+        '"server:stop": "server.az:None"',
+        1,
+        "`None` is written `none`, and as a name `%4Eone`",
+    ),
+    "any in capitals": (
+        '"server:stop": "server.tag:ANY"',
+        1,
+        "`ANY` is written `any`, and as a name `%41NY`",
+    ),
+    "pattern": (
+        '"server:stop": "server.flavor:m1.*"',
+        1,
+        "a value is compared as it is, without patterns and signs; a `*` of"
+        " its own is written %2A",
+    ),
+    "not inside a value": ('"server:stop": "server.az:!nova"', 1, "%21"),
+    "or inside a value": ('"server:stop": "server.tag:a|b"', 1, "%7C"),
+    "name of an image": (
+        '"server:stop": "server.image:cirros"',
+        1,
+        "`server.image:cirros`: `cirros` is no id, perhaps a name: one looks"
+        " like 155d900f-",
+    ),
+    "name of a volume": (
+        '"server:stop": "server.volumes:root"',
+        1,
+        "`root` is no id, perhaps a name",
+    ),
+    "name of a project": (
+        '"server:stop": "project_id:admin"',
+        1,
+        "`admin` is no id of a project, perhaps a name",
+    ),
+    "no project in other letters": (
+        '"server:stop": "service_project_id:none"',
+        1,
+        "`none` is no id of a project",
+    ),
+    "user that is compared with a project": (
+        '"server:stop": "user_id:%(project_id)s"',
+        1,
+        "`user_id` never equals %(project_id)s: project_id does",
+    ),
+    "domain that is compared with a project": (
+        '"server:stop": "domain_id:%(project_id)s"',
+        1,
+        "`domain_id` never equals %(project_id)s",
+    ),
+    "any role": (
+        '"server:stop": "role:*"',
+        1,
+        "a value is compared as it is, without patterns and signs",
+    ),
+    "metadata that is compared": (
+        '"server:stop": "server.metadata:env!=test"',
+        1,
+        "`env!=test`: no key of metadata is `env!`",
+    ),
+    "metadata that is counted": (
+        '"server:stop": "server.metadata:a>=5"',
+        1,
+        "no key of metadata is `a>`",
+    ),
+    "metadata with two equals signs": (
+        '"server:stop": "server.metadata:a==5"',
+        1,
+        "a `=` of its own is written %3D",
+    ),
+    "slash in a tag": (
+        '"server:stop": "server.tag:a/b"',
+        1,
+        "`a/b` is no tag: Nova's have neither comma nor slash",
+    ),
+    "long tag": (
+        f'"server:stop": "server.tag:{"t" * 61}"',
+        1,
+        "is longer than the 60 characters of a tag",
+    ),
+    "host in a zone": (
+        '"server:stop": "server.az:nova:compute1"',
+        1,
+        "names a host too: an availability zone has no colon",
+    ),
     "percent sign": (
         '"server:stop": "server.flavor:100%"',
         1,

@@ -25,7 +25,7 @@ MARK = "hunter2"
 SETS = {
     "server.metadata": ("tier=gold", f"db_password={MARK}"),
     "server.tag": ("gold", MARK),
-    "server.volumes": ("gold", MARK),
+    "server.volumes": ("155d900f-4e14-4e4c-a73d-069cbf4541e6", MARK),
     "server.aggregate": ("gold", MARK),
 }
 
