@@ -143,7 +143,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     # Older Nova patches the process with eventlet on import; a command must
     # not be patched.
     os.environ["OS_NOVA_DISABLE_EVENTLET_PATCHING"] = "true"
-    with _logging_kept():
+    with _logging_kept(), _any_character(sys.stdout):
         try:
             shell = Shell()
             code = shell.run(list(sys.argv[1:] if argv is None else argv))
@@ -165,6 +165,24 @@ def _leave(code: int) -> NoReturn:
     sys.stderr.flush()
     logging.shutdown()
     os._exit(code)
+
+
+@contextlib.contextmanager
+def _any_character(stream: Any) -> Iterator[None]:
+    """Let a stream write what its encoding lacks, as an escape.
+
+    Names of files and rules can have any character, and a report must not
+    end in the middle where the locale is plain ASCII.
+    """
+    errors = getattr(stream, "errors", None)
+    if errors != "strict" or not hasattr(stream, "reconfigure"):
+        yield
+        return
+    stream.reconfigure(errors="backslashreplace")
+    try:
+        yield
+    finally:
+        stream.reconfigure(errors=errors)
 
 
 @contextlib.contextmanager

@@ -17,6 +17,7 @@ from state_policy.engine.analysis.outcome import Analysis
 from state_policy.engine.analysis.search import search
 from state_policy.engine.ruleset import RuleSet
 from state_policy.rules import Fault, RulesError, load, unsupported
+from state_policy.rules.faults import one_line
 
 _COLUMNS = (
     "severity",
@@ -175,8 +176,8 @@ def _invalid(fault: Fault) -> dict[str, Any]:
 def _line(row: dict[str, Any]) -> str:
     place = f"{row['place']}: " if row["place"] else ""
     if row["code"] is None:
-        return f"{place}{row['message']}"
-    return (
+        return one_line(f"{place}{row['message']}")
+    return one_line(
         f"{place}{row['severity']} {row['code']}: `{row['rule']}` "
         f"{row['message']}; {row['advice']}"
     )

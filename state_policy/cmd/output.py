@@ -44,7 +44,7 @@ def write(
     :param lines: what ``text`` shows instead
     """
     if form == "text":
-        stream.writelines(f"{line}\n" for line in lines)
+        stream.writelines(f"{_harmless(line)}\n" for line in lines)
     elif form == "table":
         stream.write(f"{_table(rows, columns)}\n")
     elif form == "csv":
@@ -54,11 +54,20 @@ def write(
 
 
 def document(stream: TextIO, form: str, data: Any) -> None:
-    """Write one document as JSON or YAML."""
+    """Write one document as JSON or YAML.
+
+    What the stream cannot take, and what a terminal could obey, stands in it
+    as an escape of the format's own.
+    """
     if form == "yaml":
-        yaml.safe_dump(data, stream, sort_keys=False, allow_unicode=True)
+        text = _yaml(data, unicode=True)
+        if not _fits(stream, text):
+            text = _yaml(data, unicode=False)
     else:
-        stream.write(f"{json.dumps(data, indent=2, ensure_ascii=False)}\n")
+        text = _json(data, unicode=True)
+        if not _fits(stream, text):
+            text = _json(data, unicode=False)
+    stream.write(text)
 
 
 def cell(value: Any) -> str:
@@ -74,10 +83,37 @@ def cell(value: Any) -> str:
     return str(value)
 
 
+def _yaml(data: Any, *, unicode: bool) -> str:
+    text: str = yaml.safe_dump(data, sort_keys=False, allow_unicode=unicode)
+    return text
+
+
+def _json(data: Any, *, unicode: bool) -> str:
+    text = json.dumps(data, indent=2, ensure_ascii=not unicode)
+    # The one control that JSON's own escapes leave out.
+    return text.replace("\x7f", "\\u007f") + "\n"
+
+
+def _fits(stream: TextIO, text: str) -> bool:
+    """Return whether a text can be written to a stream as it is."""
+    try:
+        text.encode(getattr(stream, "encoding", None) or "utf-8")
+    except UnicodeEncodeError:
+        return False
+    return _harmless(text) == text
+
+
+def _harmless(text: str) -> str:
+    """Return text without what a terminal could obey."""
+    return "".join(c if c.isprintable() or c in "\n\t" else "?" for c in text)
+
+
 def _table(rows: Sequence[Row], columns: Sequence[str]) -> str:
     table = prettytable.PrettyTable(list(columns))
     table.align = "l"
-    table.add_rows([[cell(row.get(name)) for name in columns] for row in rows])
+    table.add_rows(
+        [[_harmless(cell(row.get(name))) for name in columns] for row in rows]
+    )
     return str(table)
 
 
@@ -85,5 +121,7 @@ def _csv(rows: Sequence[Row], columns: Sequence[str]) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
-    writer.writerows([cell(row.get(name)) for name in columns] for row in rows)
+    writer.writerows(
+        [_harmless(cell(row.get(name))) for name in columns] for row in rows
+    )
     return text.getvalue()
