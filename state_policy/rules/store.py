@@ -27,6 +27,9 @@ INTERVAL = 1.0
 #: Seconds by which stamps of files may lag behind the clock, and more.
 _COARSE = 1.0
 
+#: So many faults go to the log; ``state-policy check`` tells them all.
+_TOLD = 50
+
 _Path = str | os.PathLike[str]
 
 #: What tells that a file changed; an older time is a change too.
@@ -128,6 +131,12 @@ class Store:
     def _take(self, rules: RuleSet, lost: Sequence[Fault]) -> None:
         if lost:
             raise RulesError(lost)
+        if self.faults:
+            LOG.info(
+                "The rules load again; changes were refused %d times since "
+                "the start",
+                self.refusals,
+            )
         self.faults = ()
         if rules.revision != self._rules.revision:
             self.reloads += 1
@@ -143,10 +152,15 @@ class Store:
             return
         self.faults = faults
         self.refusals += 1
+        told = [str(fault) for fault in faults[:_TOLD]]
+        if len(faults) > _TOLD:
+            told.append(f"and {len(faults) - _TOLD} more")
         LOG.error(
-            "Changed rules are refused, %s stays in force: %s",
+            "Changed rules are refused (%d times since the start), %s stays "
+            "in force: %s",
+            self.refusals,
             self._rules.revision,
-            "; ".join(map(str, faults)),
+            "; ".join(told),
         )
 
 

@@ -128,6 +128,30 @@ def test_a_broken_file_leaves_the_last_good_set(path, caplog):
     assert store.faults == ()
 
 
+def test_the_log_counts_refusals_and_tells_when_they_end(path, caplog):
+    store = Store(path, interval=0)
+    caplog.set_level(logging.INFO)
+    many = "\n".join(f'"m{n}": "rule:gone"' for n in range(60))
+    for content in (BROKEN, many, SHUT):
+        path.write_text(content)
+        look(store)
+    first, second, last = (record.getMessage() for record in caplog.records)
+    revision = store.current().revision
+    assert first == (
+        f"Changed rules are refused (1 times since the start), {revision}"
+        f" stays in force: {path}:1: unknown rule name `class:ayn` (did you"
+        " mean `class:any`?)"
+    )
+    assert "refused (2 times since the start)" in second
+    assert second.endswith(
+        f"{path}:50: `rule:gone` refers to no rule; and 10 more"
+    )
+    # The same set as before: nothing else would tell that all is well.
+    assert last == (
+        "The rules load again; changes were refused 2 times since the start"
+    )
+
+
 def test_a_fault_that_comes_back_is_told_again(path, caplog):
     store = Store(path, interval=0)
     for content in (BROKEN, OPEN, BROKEN):
