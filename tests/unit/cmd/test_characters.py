@@ -42,12 +42,12 @@ def test_the_name_of_a_file(odd, run, form):
 
 def test_a_value(file, run):
     value = "".join(f"%{byte:02X}" for byte in ODD.encode())
-    path = file(
-        f'"server:stop": "server.tag:{value} and not server.tag:{value}"'
-    )
+    path = file(f'"server:delete": "not server.tag:{value}"')
     code, lines, _ = run("check", path)
     assert code == 1
-    assert any("SP001" in line for line in lines)
+    assert any(
+        "SP007" in line and "`server.tag:?[31m" in line for line in lines
+    )
     assert all(line.isprintable() for line in lines), lines
 
 
