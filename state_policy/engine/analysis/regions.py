@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
+from urllib.parse import unquote
 
 from state_policy.engine.facts import Age
 from state_policy.engine.literal import Literal
@@ -83,13 +84,7 @@ def member_names(literals: Sequence[Literal]) -> tuple[str, ...]:
 
 
 def _stated(name: str, stated: Sequence[str]) -> bool:
-    return any(_decoded(text) == name for text in stated)
-
-
-def _decoded(text: str) -> str:
-    return re.sub(
-        r"%([0-9A-Fa-f]{2})", lambda found: chr(int(found[1], 16)), text
-    )
+    return any(unquote(text) == name for text in stated)
 
 
 def cut(

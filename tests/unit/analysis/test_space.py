@@ -69,6 +69,15 @@ def test_each_name_of_a_set_is_asked_apart(rules):
     }
 
 
+@pytest.mark.parametrize("text", ["é", "%C3%A9", "%c3%a9"])
+def test_a_name_that_is_encoded_is_the_name(rules, text):
+    found = rules(f'"server:stop": "server.tag:{text}"\n')
+    assert set(labels(Space(found), "server.tag")) == {
+        "server.tag:é",
+        "server.tag:(other)",
+    }
+
+
 def test_each_role_is_asked_apart_and_other_keys_by_value(rules):
     space = Space(
         rules(
