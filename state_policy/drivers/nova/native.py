@@ -4,7 +4,8 @@
 ``nova.compute.api`` checks states in decorators (``check_instance_state``,
 ``reject_instance_state``) that keep what they check in their closures; the
 walk goes along ``__wrapped__``. Controllers that check by themselves are
-listed by hand: those of tags (nova.api.openstack.compute.server_tags).
+listed by hand: those of tags and of shares (server_tags and server_shares in
+nova.api.openstack.compute, 34.0.0).
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ create_backup | backup
 create_image | snapshot snapshot_volume_backed
 evacuate | evacuate
 migrate | resize
+get_console_output | get_console_output
 get_spice_console | get_spice_console
 get_serial_console | get_serial_console
 get_vnc_console | get_vnc_console
@@ -74,8 +76,21 @@ METHODS: Mapping[str, tuple[str, ...]] = {
     )
 }
 
-_TAGGED = ("active", "paused", "suspended", "stopped")
-_TAGGING = ("add_tag", "replace_tags", "delete_tag", "delete_tags")
+# operations | vm_states that their controllers take
+_CONTROLLERS = """
+add_tag replace_tags delete_tag delete_tags | active paused suspended stopped
+attach_share | stopped
+detach_share | stopped error
+"""
+
+#: What controllers check by themselves, by operation.
+BY_CONTROLLER: Mapping[str, frozenset[str]] = {
+    name: frozenset(states.split())
+    for names, states in (
+        line.split("|") for line in _CONTROLLERS.strip().splitlines()
+    )
+    for name in names.split()
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +101,7 @@ class StateCheck:
     :ivar task_states: allowed, None in it for no task; None: all
     :ivar rejected: vm_states and task_states that are refused
     :ivar launched: whether the server must have been up once
+    :ivar host: whether the server must be on a host
     """
 
     vm_states: frozenset[str | None] | None = None
@@ -93,9 +109,15 @@ class StateCheck:
     rejected_vm_states: frozenset[str | None] = frozenset()
     rejected_task_states: frozenset[str | None] = frozenset()
     launched: bool = False
+    host: bool = False
 
-    def passes(self, vm_state: Any, task_state: Any, launched: Any) -> bool:
-        """Return whether a state passes."""
+    def passes(
+        self, vm_state: Any, task_state: Any, launched: Any, host: bool = True
+    ) -> bool:
+        """Return whether a state passes.
+
+        :param host: whether the server is on a host
+        """
         if self.vm_states is not None and vm_state not in self.vm_states:
             return False
         if self.task_states is not None and task_state not in self.task_states:
@@ -103,6 +125,8 @@ class StateCheck:
         if vm_state in self.rejected_vm_states:
             return False
         if task_state in self.rejected_task_states:
+            return False
+        if self.host and not host:
             return False
         return bool(launched) or not self.launched
 
@@ -129,16 +153,20 @@ def derive() -> Table:
             for method in METHODS.get(name, ())
             if hasattr(api.API, method)
         ]
+        first = tuple(_by_controller(name))
         if methods:
-            found[name] = tuple(tuple(checks(m)) for m in methods)
-        elif name in _TAGGING:
-            found[name] = ((StateCheck(frozenset(_TAGGED)),),)
+            found[name] = tuple((*first, *checks(m)) for m in methods)
         elif name not in METHODS:
-            found[name] = ((),)
+            found[name] = (first,)
     if not any(c for alternatives in found.values() for c in alternatives):
         raise LookupError("no state check found in nova.compute.api")
     _expect(found)
     return found
+
+
+def _by_controller(name: str) -> Iterator[StateCheck]:
+    if name in BY_CONTROLLER:
+        yield StateCheck(BY_CONTROLLER[name])
 
 
 def _expect(found: Table) -> None:
@@ -167,6 +195,8 @@ def checks(method: Callable[..., Any]) -> Iterator[StateCheck]:
                 _states(cells["task_state"]),
                 launched=bool(cells["must_have_launched"]),
             )
+        elif _made_by(layer) == "check_instance_host":
+            yield StateCheck(host=True)
         layer = getattr(layer, "__wrapped__", None)
 
 
@@ -207,11 +237,17 @@ def allowed(table: Table, facts: Facts) -> frozenset[str] | None:
     ]
     if UNREAD in state:
         return None
+    vm_state, task_state, launched = state
+    # A server on no host has no answer to whether its host is up.
+    host = facts.get("server.host_up", UNREAD) is not None
     return frozenset(
         name
         for name, alternatives in table.items()
         if any(
-            all(check.passes(*state) for check in alternative)
+            all(
+                check.passes(vm_state, task_state, launched, host)
+                for check in alternative
+            )
             for alternative in alternatives
         )
     )

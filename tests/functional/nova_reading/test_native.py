@@ -3,13 +3,19 @@
 
 from __future__ import annotations
 
+import ast
+import contextlib
+import importlib
 import itertools
 import os
 import subprocess
 import sys
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import webob.exc
 from nova import exception
 from nova.compute import api as compute
 from nova.compute import instance_actions, power_state, task_states, vm_states
@@ -131,7 +137,9 @@ class TestTable:
             for state in itertools.product(
                 states.VM_STATES, (None, *states.TASK_STATES), (None, "t")
             ):
-                theirs = any(nova_takes(m, *state) for m in methods)
+                theirs = state[0] in native.BY_CONTROLLER.get(
+                    name, states.VM_STATES
+                ) and any(nova_takes(m, *state) for m in methods)
                 ours = any(
                     all(check.passes(*state) for check in alternative)
                     for alternative in table[name]
@@ -149,9 +157,14 @@ class TestTable:
             and any(True for _ in native.checks(function))
         }
         used = {m for methods in native.METHODS.values() for m in methods}
-        # A console type that has no action of its own in the table, and the
-        # second halves of methods that are there.
-        assert checked - used == {"get_mks_console"}
+        # What no operation of ours leads to: a console type without an
+        # action of its own, a method for old clients, the second half of one
+        # that is there.
+        assert checked - used == {
+            "get_mks_console",
+            "get_diagnostics",
+            "_detach_volume",
+        }
         assert native.derive().keys() == OPERATIONS.keys()
 
     def test_known_states(self) -> None:
@@ -174,7 +187,25 @@ class TestTable:
         assert "delete" in allowed("active", "image_snapshot")
         assert "create_console" not in allowed("active", "deleting")
         assert "add_tag" not in allowed("error", None)
+        assert "detach_share" in allowed("error", None)
+        assert "attach_share" not in allowed("error", None)
         assert native.allowed(table, {"server.vm_state": "active"}) is None
+
+    def test_on_no_host(self) -> None:
+        table = native.derive()
+        state = {
+            "server.vm_state": "error",
+            "server.task_state": None,
+            "server.launched": True,
+        }
+        up, nowhere = (
+            native.allowed(table, {**state, "server.host_up": host_up})
+            for host_up in (False, None)
+        )
+        assert up is not None and nowhere is not None
+        assert native.allowed(table, state) == up
+        assert up - nowhere >= {"stop", "get_vnc_console", "create_console"}
+        assert {"delete", "update"} <= nowhere
 
     def test_decorators_that_hide_what_they_check(
         self, monkeypatch: Any
@@ -182,6 +213,101 @@ class TestTable:
         monkeypatch.setattr(compute.API, "start", lambda *_: None)
         with pytest.raises(LookupError):
             native.derive()
+
+
+#: Functions of Nova's controllers that look at a server's state themselves,
+#: and the operations of ours that they stand before.
+LOOKING = {
+    "server_tags._check_instance_in_valid_state": (
+        "add_tag replace_tags delete_tag delete_tags"
+    ),
+    "server_shares._check_instance_in_valid_state": (
+        "attach_share detach_share"
+    ),
+    # Not for the versions of today: shelved servers and clients below 2.20.
+    "volume_attachments._check_request_version": "",
+    "volume_attachments.create": "",
+    "volume_attachments.delete": "",
+}
+
+
+def looking() -> set[str]:
+    """Return the functions of Nova's controllers that look at a state."""
+    from nova.api.openstack import compute as controllers
+
+    found = set()
+    for file in Path(controllers.__path__[0]).glob("*.py"):
+        for function in ast.walk(ast.parse(file.read_text())):
+            if isinstance(function, ast.FunctionDef) and _looks(function):
+                found.add(f"{file.stem}.{function.name}")
+    return found
+
+
+def _looks(function: ast.FunctionDef) -> bool:
+    """Return whether a function compares a state, or says it is invalid."""
+    for node in ast.walk(function):
+        if isinstance(node, ast.Call):
+            called = getattr(node.func, "attr", None)
+            if called in ("InstanceInvalidState", "InstanceNotReady"):
+                return True
+        if isinstance(node, ast.Compare) and any(
+            isinstance(part, ast.Attribute) and part.attr in STATES
+            for part in ast.walk(node)
+        ):
+            return True
+    return False
+
+
+STATES = ("vm_state", "task_state", "power_state", "launched_at")
+
+
+class TestControllers:
+    """What controllers check beside ``nova.compute.api``."""
+
+    def test_no_other_looks_at_a_state(self) -> None:
+        assert looking() == LOOKING.keys()
+        ours = {name for names in LOOKING.values() for name in names.split()}
+        assert ours == native.BY_CONTROLLER.keys()
+
+    @pytest.mark.parametrize(
+        ("module", "controller", "action", "operation"),
+        [
+            ("server_tags", "ServerTagsController", "x", "add_tag"),
+            (
+                "server_shares",
+                "ServerSharesController",
+                "create share",
+                "attach_share",
+            ),
+            (
+                "server_shares",
+                "ServerSharesController",
+                "delete share",
+                "detach_share",
+            ),
+        ],
+    )
+    def test_every_state(
+        self,
+        module: str,
+        controller: str,
+        action: str,
+        operation: str,
+        monkeypatch: Any,
+    ) -> None:
+        found = importlib.import_module(f"nova.api.openstack.compute.{module}")
+        made = object.__new__(getattr(found, controller))
+        made.compute_api = None
+        taken = set()
+        for state in states.VM_STATES:
+            server = SimpleNamespace(uuid="u", vm_state=state)
+            monkeypatch.setattr(
+                found.common, "get_instance", lambda *_, s=server, **__: s
+            )
+            with contextlib.suppress(webob.exc.HTTPConflict):
+                made._check_instance_in_valid_state(None, "u", action)
+                taken.add(state)
+        assert taken == native.BY_CONTROLLER[operation]
 
 
 class TestDriver(ReadingTestCase):
