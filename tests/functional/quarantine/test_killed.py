@@ -3,7 +3,8 @@
 
 The databases and all that is written to them are Nova's. On MariaDB, where
 there is one or one can be installed, twenty processes conceal at once too,
-and sweeps run beside them; else on SQLite, which takes one writer only.
+and sweeps run beside them; else on SQLite, which takes one writer at a time.
+Two processes that meet in a step are tried on both.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -108,8 +109,79 @@ def judge_races(races: Found) -> None:
     assert races["settled"]["records"] == ["conceal", "settle"]
     errors = [error for swept in races["swept"] for _, error in swept if error]
     assert errors == []
+    assert races["ended"] == "killed"
+    assert races["half"]["records"] == ["conceal", "settle", "release"]
+    assert races["half"]["consumer"] == OWNERS
+    assert races["half"]["mapping"] == races["half"]["row"] == KEEPERS
+    assert ["release", None] in [
+        done for swept in races["following"] for done in swept
+    ]
     owners(races["released"])
     assert races["released"]["records"] == ["conceal", "settle", "release"]
+
+
+#: Meeting: what the two answer, in any order, the records right after, and how
+#: it ends.
+MEETINGS: dict[str, tuple[list[Any], list[str], Callable[[Found], None]]] = {
+    "two conceals": (["moved", "moved"], ["conceal"], settled),
+    "two sweeps settle": (
+        [[], [["settle", None]]],
+        ["conceal", "settle"],
+        settled,
+    ),
+    "two sweeps end a release": (
+        2 * [[["release", None]]],
+        ["conceal", "settle", "release"],
+        owners,
+    ),
+    "two sweeps purge": (
+        2 * [[["purge", None]]],
+        ["conceal", "settle", "purge", "purge"],
+        deleted,
+    ),
+}
+
+
+#: SQLite waits for another writer, but not in a transaction that has read
+#: before it writes: then it refuses one of the two, and the next sweep does
+#: what that one would have done.
+LOCKED = "database is locked"
+
+
+def judge_meetings(meetings: Found, refusing: int) -> None:
+    """Two that overlap in a step do what one does.
+
+    :param refusing: how many of the two the database may refuse
+    """
+    beside = meetings.pop("a sweep beside a conceal")
+    concealing, sweeping = beside["answers"]
+    assert concealing == {"answer": "moved", "met": True}
+    assert sweeping["met"]
+    assert ["settle", None] in sweeping["answer"]
+    assert beside["died"]["records"] == ["conceal", "settle"]
+    settled(beside["state"])
+    assert set(meetings) == set(MEETINGS)
+    for name, (answers, records, end) in MEETINGS.items():
+        case = meetings[name]
+        assert all(one["met"] for one in case["answers"]), name
+        found = [one["answer"] for one in case["answers"]]
+        refused = [answer for answer in found if LOCKED in str(answer)]
+        assert len(refused) <= refusing, (name, refused)
+        left = list(answers)
+        for answer in found:
+            if answer not in refused:
+                left.remove(answer)
+        assert len(left) == len(refused), (name, found)
+        assert case["died"]["records"] == records, name
+        errors = [e for swept in case["sweeps"] for _, e in swept if e]
+        assert errors == [], name
+        end(case["state"])
+
+
+def judge(found: Found, refusing: int = 0) -> None:
+    """Judge what is tried on every database."""
+    judge_meetings(found["meetings"], refusing)
+    judge_deaths(found["deaths"])
 
 
 def test_killed(tmp_path: Path) -> None:
@@ -118,11 +190,11 @@ def test_killed(tmp_path: Path) -> None:
         server = mariadb.MariaDB()
     except mariadb.NotThereError as error:
         urls = [f"sqlite:///{tmp_path}/{name}.sqlite" for name in NAMES]
-        judge_deaths(play(tmp_path, 0, urls)["deaths"])
+        judge(play(tmp_path, 0, urls), refusing=1)
         pytest.skip(f"passed on SQLite, NOT tested on MariaDB: {error}")
     try:
         found = play(tmp_path, 20, server.urls(*NAMES))
     finally:
         server.stop()
-    judge_deaths(found["deaths"])
+    judge(found)
     judge_races(found["races"])

@@ -8,12 +8,16 @@ process with tests. It prints what it found as JSON; ``test_killed`` judges.
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
 import signal
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Callable
+from dataclasses import replace
+from multiprocessing.synchronize import Barrier
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +90,42 @@ class Killer:
         setattr(place, name, watched)
 
 
+class Meeting:
+    """Where processes wait for each other, so that their steps overlap.
+
+    :param places: the step before which each of them waits
+    """
+
+    def __init__(self, *places: str) -> None:
+        self._places = places
+        context = multiprocessing.get_context("fork")
+        self._barrier: Barrier = context.Barrier(len(places))
+
+    def each(self, play: Play, server: str, *acts: Act) -> list[Any]:
+        """Run the acts at once; return their answers, and whether they met."""
+        waiting = [
+            play.begin(self._watched(place, act), server)
+            for place, act in zip(self._places, acts, strict=True)
+        ]
+        return [wait() for wait in waiting]
+
+    def _watched(self, name: str, act: Act) -> Act:
+        def watched(mover: cloud.CloudMover, server: str) -> Any:
+            met = []
+            step = getattr(mover, name)
+
+            def wait(*args: Any, **kwargs: Any) -> Any:
+                if not met:
+                    met.append(self._barrier.wait(cloud.PATIENCE))
+                return step(*args, **kwargs)
+
+            setattr(mover, name, wait)
+            answer = act(mover, server)
+            return {"answer": answer, "met": bool(met)}
+
+        return watched
+
+
 def forked(work: Callable[[], Any]) -> Callable[[], Any]:
     """Run something in a process of its own; call the result to wait for it.
 
@@ -139,6 +179,10 @@ class Play:
             return act(mover, server)
 
         return forked(work)
+
+    def begin(self, act: Act, server: str) -> Callable[[], Any]:
+        """Begin an act that nothing kills; return what waits for its end."""
+        return forked(lambda: act(cloud.CloudMover(self._directory), server))
 
     def run(self, act: Act, server: str, kill_at: int | None = None) -> Any:
         """Do an act and wait for its end."""
@@ -199,6 +243,64 @@ def do_purge(mover: cloud.CloudMover, server: str) -> str:
     return operator.purge_one(mover, POLICY, server).step
 
 
+def do_sweep_one(mover: cloud.CloudMover, server: str) -> list[list[Any]]:
+    """Sweep one server."""
+    report = Sweep(mover, POLICY).one(server)
+    return [[done.step, done.error] for done in report.done]
+
+
+def do_retire(mover: cloud.CloudMover, server: str) -> list[list[Any]]:
+    """Sweep one server, whose time has passed."""
+    report = Sweep(mover, replace(POLICY, retention=0)).one(server)
+    return [[done.step, done.error] for done in report.done]
+
+
+def do_late_sweep(mover: cloud.CloudMover, server: str) -> list[list[Any]]:
+    """Sweep one server, as soon as it is concealed."""
+    for _ in range(int(cloud.PATIENCE * 10)):
+        seen = mover.look(server)
+        if seen is not None and seen.hidden:
+            break
+        time.sleep(0.1)
+    return do_sweep_one(mover, server)
+
+
+def half_release(mover: cloud.CloudMover, server: str) -> None:
+    """Release a server, and fail after the record."""
+    mover.charge = _fail  # type: ignore[method-assign]
+    try:
+        do_release(mover, server)
+    except RuntimeError:
+        return
+    raise AssertionError("it did not fail")
+
+
+def _fail(*args: Any) -> None:
+    raise RuntimeError("it fails here")
+
+
+#: What is done at once, before which step each waits for the other, and what
+#: has to be done before.
+MEETINGS: dict[str, tuple[tuple[Act, ...], tuple[tuple[str, Act], ...]]] = {
+    "two conceals": ((), 2 * (("conceal_row", do_conceal),)),
+    "two sweeps settle": (
+        (do_conceal,),
+        2 * (("settle_row", do_sweep_one),),
+    ),
+    "a sweep beside a conceal": (
+        (),
+        (("give", do_conceal), ("settle_row", do_late_sweep)),
+    ),
+    "two sweeps end a release": (
+        (do_conceal, do_sweep, half_release),
+        2 * (("charge", do_sweep_one),),
+    ),
+    "two sweeps purge": (
+        (do_conceal, do_sweep),
+        2 * (("delete", do_retire),),
+    ),
+}
+
 #: Act, and what has to be done before it.
 ACTS: dict[str, tuple[tuple[Act, ...], Act]] = {
     "conceal": ((), do_conceal),
@@ -229,6 +331,17 @@ def deaths(play: Play) -> list[dict[str, Any]]:
     return found
 
 
+def meetings(play: Play) -> dict[str, Any]:
+    """Have two do things at once, each waiting for the other in a step."""
+    found = {}
+    for name, (before, parts) in MEETINGS.items():
+        server = play.boot(*before)
+        places, acts = zip(*parts, strict=True)
+        answers = Meeting(*places).each(play, server, *acts)
+        found[name] = {"answers": answers, **play.after(server)}
+    return found
+
+
 def races(play: Play, many: int) -> dict[str, Any]:
     """Let many do the same at once."""
     server = play.boot()
@@ -240,12 +353,16 @@ def races(play: Play, many: int) -> dict[str, Any]:
     waiting = [play.start(do_sweep, server) for _ in range(4)]
     swept += [wait() for wait in waiting]
     settled = play.state(server)
-    play.run(do_release, server, 3)
+    ended = play.run(do_release, server, 3)
+    half = play.state(server)
     waiting = [play.start(do_sweep, server) for _ in range(4)]
-    swept += [wait() for wait in waiting]
+    following = [wait() for wait in waiting]
     return {
         "answers": answers,
-        "swept": swept,
+        "swept": swept + following,
+        "ended": ended,
+        "half": half,
+        "following": following,
         "concealed": concealed,
         "settled": settled,
         "released": play.state(server),
@@ -265,7 +382,10 @@ def main(directory: str, many: str, *urls: str) -> None:
     # once, instead of in every child
     orm.configure_mappers()
     play = Play(place)
-    found: dict[str, Any] = {"deaths": deaths(play)}
+    found: dict[str, Any] = {
+        "meetings": meetings(play),
+        "deaths": deaths(play),
+    }
     if int(many):
         found["races"] = races(play, int(many))
     json.dump(found, sys.stdout)

@@ -13,7 +13,9 @@ from typing import Any
 
 import pymysql
 
-PACKAGES = ("mariadb-server-core",)
+#: The second has the one program that the first one's set-up needs.
+PACKAGES = ("mariadb-server-core", "mariadb-client-core")
+PROGRAMS = ("mariadbd", "mariadb-install-db", "my_print_defaults")
 
 #: Seconds that a busy machine needs to start it.
 PATIENCE = 120
@@ -39,21 +41,27 @@ class NotThereError(Exception):
 
 
 def install() -> None:
-    """Have the server's program, from Debian's package if need be.
+    """Have the server's programs, from Debian's packages if need be.
 
-    :raises NotThereError: where it cannot be had
+    :raises NotThereError: where they cannot be had
     """
-    if shutil.which("mariadbd"):
+    lacking = _lacking()
+    if not lacking:
         return
     if os.geteuid() != 0 or not shutil.which("apt-get"):
-        raise NotThereError("no mariadbd, and no root with apt to install it")
+        raise NotThereError(f"no {lacking}, and no root with apt to install")
     for words in (
         ("update",),
         ("install", "-y", "--no-install-recommends", *PACKAGES),
     ):
         _apt(*words)
-    if not shutil.which("mariadbd"):
-        raise NotThereError(f"{' '.join(PACKAGES)} brings no mariadbd")
+    lacking = _lacking()
+    if lacking:
+        raise NotThereError(f"{' '.join(PACKAGES)} brings no {lacking}")
+
+
+def _lacking() -> str:
+    return ", ".join(name for name in PROGRAMS if not shutil.which(name))
 
 
 def _apt(*words: str) -> None:
