@@ -163,11 +163,15 @@ def build_reader(driver: Driver) -> Reader:
 
 
 def build_allowed(
-    reader: Reader, rules: Callable[[], RuleSet], settings: Settings
+    reader: Reader,
+    answers: Answers,
+    rules: Callable[[], RuleSet],
+    settings: Settings,
 ) -> AllowedActions:
     """Return what tells what can be done to a server."""
     return AllowedActions(
         reader,
+        answers,
         rules,
         retry_after=settings.retry_after,
         refuse_unknown=settings.on_unknown == "refuse",
@@ -293,7 +297,7 @@ def _filter(
         Guard(settings.quarantine.projects) if parts.mover else None,
         _events(app, parts, recorder),
         _conflicts(parts, recorder),
-        build_allowed(parts.reader, parts.rules, settings)
+        build_allowed(parts.reader, parts.answers, parts.rules, settings)
         if settings.explain
         else None,
     )

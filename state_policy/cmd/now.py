@@ -46,7 +46,10 @@ class Server:
             that cannot be told
         """
         allowed = deploy.build_allowed(
-            self._cloud.reader, lambda: rules, self._cloud.settings
+            self._cloud.reader,
+            self._cloud.driver.answers,
+            lambda: rules,
+            self._cloud.settings,
         )
         try:
             found = allowed.listing(self._caller, self._location)

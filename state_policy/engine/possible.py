@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Iterator, Set
 
 from state_policy.engine.facts import Facts
@@ -36,9 +37,24 @@ OFFERED = (
     "attach_interface",
 )
 
-#: Of them, those that do not need the server's compute host: Nova deletes in
-#: the API where the host is down (nova.compute.api.API._local_delete).
-WITHOUT_HOST = frozenset({"unlock", "delete", "force_delete"})
+_SENT = """
+abort_live_migration add_fixed_ip attach_interface attach_share attach_volume
+change_password create_backup create_console create_image detach_interface
+detach_share detach_volume force_complete_live_migration get_serial_console
+get_spice_console get_vnc_console inject_network_info live_migrate migrate
+pause reboot_hard reboot_soft rebuild remove_fixed_ip rescue resize restore
+resume revert_resize shelve shelve_offload start stop suspend
+trigger_crash_dump unpause unrescue unshelve update_volume
+"""
+#: What the compute service of the server's host has to do. While that does
+#: not answer Nova refuses some of it, fails at some, and takes the rest, which
+#: then leaves the server in a task for nobody to end. Nova deletes without the
+#: host (nova.compute.api.API._local_delete), and confirms a resize on the
+#: other one; what remains is in its databases only (tried on 34.0.0).
+ON_HOST = frozenset(_SENT.split())
+
+#: What Nova does only while that service does not answer.
+OFF_HOST = frozenset({"evacuate"})
 
 _BOUND = """
 abort_live_migration add_fixed_ip attach_interface attach_volume
@@ -66,6 +82,7 @@ FACTS = frozenset(
         "server.launched",
         "server.locked",
         "server.host_up",
+        "server.cell_up",
     }
 )
 
@@ -86,17 +103,51 @@ def offers(
         cannot be told: then nothing is offered
     :param admin: whether Nova's lock does not bind the caller
     """
-    if native is None or facts.get("server.cell_up") is False:
-        return
     for name in OFFERED:
-        if name not in native or _beside_the_point(name, facts):
+        if obstacle(name, facts, native, admin) is not None:
             continue
-        if bound_by_lock(name, facts, admin):
-            continue
-        if facts.get("server.host_up") is False and name not in WITHOUT_HOST:
+        if _beside_the_point(name, facts):
             continue
         if rules.operations[name].may.test(facts) is True:
             yield name
+
+
+class Obstacle(enum.StrEnum):
+    """What is in an operation's way, beside the rules and the rights."""
+
+    CELL_DOWN = "cell_down"
+    UNREAD = "unread"
+    LOCKED = "locked"
+    STATE = "state"
+    HOST_DOWN = "host_down"
+    HOST_UP = "host_up"
+
+
+#: Those that pass by themselves.
+PASSING = frozenset({Obstacle.CELL_DOWN, Obstacle.HOST_DOWN})
+
+
+def obstacle(
+    name: str, facts: Facts, native: Set[str] | None, admin: bool
+) -> Obstacle | None:
+    """Return what keeps Nova from doing an operation now, None for nothing.
+
+    :param native: what Nova itself would take in this state, None where it
+        cannot be told
+    :param admin: whether Nova's lock does not bind the caller
+    """
+    if facts.get("server.cell_up") is False:
+        return Obstacle.CELL_DOWN
+    if bound_by_lock(name, facts, admin):
+        return Obstacle.LOCKED
+    if native is None:
+        return Obstacle.UNREAD
+    if name not in native:
+        return Obstacle.STATE
+    up = facts.get("server.host_up")
+    if up is False and name in ON_HOST:
+        return Obstacle.HOST_DOWN
+    return Obstacle.HOST_UP if up is True and name in OFF_HOST else None
 
 
 def bound_by_lock(name: str, facts: Facts, admin: bool) -> bool:

@@ -7,7 +7,6 @@ has to say to such a path.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Set
 from typing import Any
 from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
@@ -17,17 +16,29 @@ from state_policy.engine.decision import Decision, Verdict
 from state_policy.engine.evaluate import decide
 from state_policy.engine.facts import Facts
 from state_policy.engine.operations import OPERATIONS, Operation
+from state_policy.engine.ports.answering import Answers
 from state_policy.engine.ports.reading import (
     Caller,
     Circumstances,
     Location,
     Reader,
+    UnreadError,
 )
+from state_policy.engine.possible import Obstacle
 from state_policy.engine.ruleset import RuleSet
 from state_policy.wsgi.doors import Address
 
 _SHAPE = (1, "allowed-actions")
 _SHOW = OPERATIONS["show"].gate
+
+#: Where the code that is told is not the obstacle's own.
+_CODES = {Obstacle.HOST_UP: "state"}
+_WHY = {
+    Obstacle.CELL_DOWN: "its state cannot be read",
+    Obstacle.LOCKED: "it is locked",
+    Obstacle.HOST_DOWN: "its compute service does not answer",
+    Obstacle.HOST_UP: "its compute service answers",
+}
 
 
 def addressed(found: Address, method: str) -> bool:
@@ -47,12 +58,14 @@ class AllowedActions:
     def __init__(
         self,
         reader: Reader,
+        answers: Answers,
         rules: Callable[[], RuleSet],
         *,
         retry_after: int = 30,
         refuse_unknown: bool = False,
     ) -> None:
         self._reader = reader
+        self._answers = answers
         self._rules = rules
         self._retry_after = retry_after
         self._refuse_unknown = refuse_unknown
@@ -60,9 +73,23 @@ class AllowedActions:
     def answer(
         self, caller: Caller, location: Location
     ) -> WSGIApplication | None:
-        """Return the answer; None to who may not see the server."""
+        """Return the answer; None to who may not see the server.
+
+        :raises UnreadError: where it cannot be told whether he may
+        """
         found = self.listing(caller, location)
-        return None if found is None else _json({"allowed_actions": found})
+        return None if found is None else self._told(found)
+
+    def _told(self, listing: list[dict[str, Any]]) -> WSGIApplication:
+        def answer(
+            environ: WSGIEnvironment, start_response: StartResponse
+        ) -> Iterable[bytes]:
+            content = {"allowed_actions": listing}
+            return self._answers.told(environ, content)(
+                environ, start_response
+            )
+
+        return answer
 
     def listing(
         self, caller: Caller, location: Location
@@ -70,8 +97,12 @@ class AllowedActions:
         """Return each operation with whether it is allowed, or why not.
 
         :returns: None to who may not see the server
+        :raises UnreadError: where it cannot be told whether he may
         """
-        if not self._reader.may(caller, location, _SHOW):
+        shown = self._reader.may(caller, location, _SHOW)
+        if shown is None:
+            raise UnreadError("the right to see a server could not be read")
+        if not shown:
             return None
         rules = self._rules()
         needs = frozenset().union(
@@ -98,7 +129,10 @@ class AllowedActions:
         operation: Operation,
     ) -> dict[str, Any]:
         """Return whether one operation is allowed, and why not."""
-        if not self._reader.may(caller, location, operation.gate):
+        may = self._reader.may(caller, location, operation.gate)
+        if may is None and facts.get("server.cell_up") is not False:
+            return self._unread()
+        if may is False:
             return _no("rights", "The cloud does not give you this right.")
         decision = decide(
             rules,
@@ -109,24 +143,51 @@ class AllowedActions:
         )
         if decision.verdict in (Verdict.DENY, Verdict.WAIT):
             return _refusal(decision, location)
-        start = (
-            f"Cannot '{phrases.word(operation.name)}' instance "
-            f"{location.server_id} while it is"
+        found = possible.obstacle(
+            operation.name, facts, native, caller.is_admin
         )
-        if possible.bound_by_lock(operation.name, facts, caller.is_admin):
-            return _no("locked", f"{start} locked.")
-        if native is not None and operation.name not in native:
-            return _no("state", f"{start} {_state(facts)}.")
-        found: dict[str, Any] = {"allowed": True}
-        if decision.undecided:
+        if found is not None and found is not Obstacle.UNREAD:
+            return self._hindered(operation, location, facts, found)
+        if decision.undecided or found is not None:
             # It goes to the cloud as it comes, whose answer nobody knows.
-            found["undecided"] = True
-        return found
+            return {"allowed": True, "undecided": True}
+        return {"allowed": True}
+
+    def _hindered(
+        self,
+        operation: Operation,
+        location: Location,
+        facts: Facts,
+        obstacle: Obstacle,
+    ) -> dict[str, Any]:
+        """Return what Nova would not do, and when to ask again."""
+        busy = facts.get("server.task_state") is not None
+        passing = obstacle in possible.PASSING or (
+            obstacle is Obstacle.STATE and busy
+        )
+        answer = _no(
+            _CODES.get(obstacle, obstacle.value),
+            f"Cannot '{phrases.word(operation.name)}' instance "
+            f"{location.server_id} while {_why(obstacle, facts)}.",
+        )
+        return answer | ({"retry_after": self._retry_after} if passing else {})
+
+    def _unread(self) -> dict[str, Any]:
+        """Return what is said where the right to it could not be read."""
+        if self._refuse_unknown:
+            return _no("unreadable", "Your right to it cannot be read now.")
+        return {"allowed": True, "undecided": True}
+
+
+def _why(obstacle: Obstacle, facts: Facts) -> str:
+    if obstacle is Obstacle.STATE:
+        return _state(facts)
+    return _WHY[obstacle]
 
 
 def _state(facts: Facts) -> str:
     """Return a server's state as Nova's own refusals name it."""
-    state = f"in vm_state {facts.get('server.vm_state')}"
+    state = f"it is in vm_state {facts.get('server.vm_state')}"
     task = facts.get("server.task_state")
     if task is not None:
         return f"{state} and task_state {task}"
@@ -144,21 +205,3 @@ def _refusal(decision: Decision, location: Location) -> dict[str, Any]:
     return _no(sentence.code(decision), message) | {
         "retry_after": decision.retry_after
     }
-
-
-def _json(content: Any) -> WSGIApplication:
-    body = json.dumps(content).encode()
-
-    def answer(
-        environ: WSGIEnvironment, start_response: StartResponse
-    ) -> Iterable[bytes]:
-        start_response(
-            "200 OK",
-            [
-                ("Content-Type", "application/json"),
-                ("Content-Length", str(len(body))),
-            ],
-        )
-        return [body]
-
-    return answer

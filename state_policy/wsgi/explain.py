@@ -18,12 +18,19 @@ from state_policy.engine import possible, sentence
 from state_policy.engine.explaining import Background, Explainer
 from state_policy.engine.facts import Facts
 from state_policy.engine.ports.reading import Reader
+from state_policy.engine.possible import Obstacle
 from state_policy.wsgi.judge import Request
 from state_policy.wsgi.record import Recorder
 from state_policy.wsgi.responses import Response
 
 #: From Nova's refusal to the one that is sent.
 _Amend = Callable[[Response], Response]
+
+#: What Nova answers 409 for beside the state itself. (A cell that is down is
+#: no conflict to it.)
+_CODES = {Obstacle.LOCKED: "locked", Obstacle.HOST_DOWN: "host_down"}
+#: Codes of what passes by itself: asking again helps.
+_PASSING = frozenset({"busy", "host_down"})
 
 
 class Conflicts:
@@ -68,7 +75,7 @@ class Conflicts:
         code = self._code(request, background.facts)
         if code is None:
             return refusal
-        seconds = self._retry_after if code == "busy" else None
+        seconds = self._retry_after if code in _PASSING else None
         fault["message"] = sentence.extend(
             fault["message"],
             background.circumstances,
@@ -94,18 +101,19 @@ class Conflicts:
     def _code(self, request: Request, facts: Facts) -> str | None:
         """Return why Nova refused; None where it is not the state."""
         name = request.operation.name
-        if possible.bound_by_lock(name, facts, request.caller.is_admin):
-            return "locked"
         native = self._reader.natively_allowed(facts)
-        if native is None:
-            return None
-        if name not in native:
-            launched = {**facts, "server.launched": True}
-            if name in (self._reader.natively_allowed(launched) or ()):
-                return "never_launched"
-            busy = facts.get("server.task_state") is not None
-            return "busy" if busy else "wrong_state"
-        return "host_down" if facts.get("server.host_up") is False else None
+        found = possible.obstacle(name, facts, native, request.caller.is_admin)
+        if found is Obstacle.STATE:
+            return self._state(name, facts)
+        return None if found is None else _CODES.get(found)
+
+    def _state(self, name: str, facts: Facts) -> str:
+        """Return what of a server's state is in an operation's way."""
+        launched = {**facts, "server.launched": True}
+        if name in (self._reader.natively_allowed(launched) or ()):
+            return "never_launched"
+        busy = facts.get("server.task_state") is not None
+        return "busy" if busy else "wrong_state"
 
 
 def _details(

@@ -14,6 +14,7 @@ from state_policy.engine.operations import Operation
 _KEYS = {
     403: "forbidden",
     404: "itemNotFound",
+    406: "computeFault",
     409: "conflictingRequest",
     413: "overLimit",
     429: "overLimit",
@@ -60,6 +61,15 @@ class Answers:
     ) -> WSGIApplication:
         """Return the success of an operation."""
         return _answer(204 if operation.method == "DELETE" else 202, [], b"")
+
+    def told(
+        self, environ: WSGIEnvironment, content: Mapping[str, Any]
+    ) -> WSGIApplication:
+        """Return content; a refusal of a version there is not."""
+        if not self.version_accepted(environ):
+            return self.fault(environ, 406, "There is no such version.")
+        headers = [("Content-Type", "application/json")]
+        return _answer(200, headers, json.dumps(content).encode())
 
 
 def _answer(

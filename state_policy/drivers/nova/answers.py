@@ -81,6 +81,24 @@ class Answers:
         )
         return _wrapped(environ, _Success(int(code)))
 
+    def told(
+        self, environ: WSGIEnvironment, content: Mapping[str, Any]
+    ) -> WSGIApplication:
+        """Return content as Nova's own 200 would have it.
+
+        What Nova answers to a version that it cannot read or does not have
+        is in nova.api.openstack.wsgi.Resource, 34.0.0.
+        """
+        from nova import exception
+
+        try:
+            _request(_copy(environ)).set_api_version_request()
+        except exception.InvalidAPIVersionString as error:
+            return self.fault(environ, 400, error.format_message())
+        except exception.InvalidGlobalAPIVersion as error:
+            return self.fault(environ, 406, error.format_message())
+        return _wrapped(environ, _Success(HTTPStatus.OK, content))
+
 
 class _Refusal:
     """A WSGI application that answers with one of Nova's faults."""
@@ -112,8 +130,11 @@ class _Refusal:
 class _Success:
     """A WSGI application that answers as Nova does to what it took on."""
 
-    def __init__(self, code: int) -> None:
+    def __init__(
+        self, code: int, content: Mapping[str, Any] | None = None
+    ) -> None:
         self._code = code
+        self._content = content
 
     def __call__(
         self, environ: WSGIEnvironment, start_response: StartResponse
@@ -121,9 +142,9 @@ class _Success:
         from nova.api.openstack import wsgi
 
         request = _versioned(environ)
-        response = wsgi.ResponseObject(None, code=self._code).serialize(
-            request, request.best_match_content_type()
-        )
+        response = wsgi.ResponseObject(
+            self._content, code=int(self._code)
+        ).serialize(request, request.best_match_content_type())
         version = request.api_version_request
         if not version.is_null():
             text = version.get_string()

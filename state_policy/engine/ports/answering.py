@@ -44,3 +44,11 @@ class Answers(Protocol):
         self, environ: WSGIEnvironment, operation: Operation
     ) -> WSGIApplication:
         """Return the API's own success: 204 for DELETE, 202 for actions."""
+
+    def told(
+        self, environ: WSGIEnvironment, content: Mapping[str, Any]
+    ) -> WSGIApplication:
+        """Return content as the API's own 200 would have it.
+
+        To a version that the API does not take, the API's refusal of it.
+        """

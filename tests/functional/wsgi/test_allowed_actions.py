@@ -93,6 +93,8 @@ class TestAllowedActions(base.NovaTestCase):
                 self.assertEqual(server, found["server"], case)
                 self.assertEqual(expected, found["allowed_actions"], case)
         self.one_operation(servers["active"])
+        self.shares(servers["active"])
+        self.form(servers["active"])
         self.not_to_be_seen(servers["active"])
         self.true(servers["stopped"])
         self.true(servers["in cell0"])
@@ -121,6 +123,55 @@ class TestAllowedActions(base.NovaTestCase):
         self.assertEqual(
             len(self.listed_by_api(server, base.OWNER)), len(lines)
         )
+
+    def shares(self, server: str) -> None:
+        """Nova's controller of shares looks at the state by itself."""
+        path, body = (
+            f"/servers/{server}/shares",
+            {"share": {"share_id": server}},
+        )
+        for name, method, more in (
+            ("attach_share", "POST", {"body": body}),
+            ("detach_share", "DELETE", {}),
+        ):
+            said = {
+                item["operation"]: item
+                for item in self.listed_by_api(server, base.OWNER)
+            }[name]
+            self.assertEqual("state", said["code"])
+            suffix = "" if method == "POST" else f"/{server}"
+            answer = self.ask(
+                method, path + suffix, microversion="2.97", **more
+            )
+            self.assertEqual(409, answer.status, answer)
+            self.assertIn("In this state for ", answer.message)
+            (fault,) = answer.json.values()
+            self.assertEqual("wrong_state", fault["state_policy"]["code"])
+
+    def form(self, server: str) -> None:
+        """The frame of the answer is Nova's, the version's errors too."""
+        ours = f"/servers/{server}/allowed-actions"
+        for prefix, version, code in (
+            ("/v2.1", None, 200),
+            ("/v2.1", "2.1", 200),
+            ("/v2.1", "2.90", 200),
+            ("/v2.1", "latest", 200),
+            ("/v2.1", "2.999", 406),
+            ("/v2.1", "x", 400),
+            ("/v2", "2.90", 200),
+        ):
+            one, other = (
+                self.ask("GET", path, prefix=prefix, microversion=version)
+                for path in (ours, f"/servers/{server}")
+            )
+            case = (prefix, version)
+            self.assertEqual((code, code), (one.status, other.status), case)
+            theirs = [name for name, _ in other.headers]
+            self.assertEqual(theirs, [name for name, _ in one.headers], case)
+            for name in ("Vary", "OpenStack-API-Version", "Content-Type"):
+                self.assertEqual(other.header(name), one.header(name), case)
+            if code != 200:
+                self.assertEqual(other.message, one.message, case)
 
     def not_to_be_seen(self, server: str) -> None:
         said = self.command("--server", server, "--not-owner", code=1)
@@ -161,7 +212,12 @@ class TestAllowedActions(base.NovaTestCase):
         for name, said, answer in self.tried(server, base.OWNER):
             # Some take an image and leave the server busy for a moment.
             self.wait_task(server, None)
-            if said.get("code") in ("rights", "policy", "wrong_state"):
+            if said.get("code") in (
+                "rights",
+                "policy",
+                "wrong_state",
+                "state",
+            ):
                 continue
             if answer.status in (400, 404):
                 continue  # a part of the server that is not there

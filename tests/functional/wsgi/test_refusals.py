@@ -172,6 +172,39 @@ class TestExplanation(base.NovaTestCase):
         self.assertEqual("policy", found["shelve"]["code"])
         self.assertEqual("rights", found["evacuate"]["code"])
 
+    def test_never_launched_and_host_down(self) -> None:
+        server = self.boot()
+        launched = surgery.row(server)["launched_at"]
+        surgery.set_row(server, launched_at=None)
+        answer = self.act(server, "pause")
+        self.assertEqual(409, answer.status, answer)
+        self._explained(answer, "never_launched", None)
+        surgery.set_row(server, launched_at=launched)
+        self.force_down()
+        # Nova looks at the service itself, and names no host to users.
+        for prefix in ("/v2.1", "/v2"):
+            answer = self.act(
+                server, {"resize": {"flavorRef": "2"}}, prefix=prefix
+            )
+            self.assertEqual(409, answer.status, answer)
+            self.assertTrue(
+                answer.message.startswith(
+                    "Service is unavailable at this time. In this state for "
+                ),
+                answer.message,
+            )
+            self.assertIn("Only DELETE works now.", answer.message)
+            self._explained(answer, "host_down", 30)
+
+    def _explained(
+        self, answer: base.Answer, code: str, seconds: int | None
+    ) -> None:
+        (fault,) = answer.json.values()
+        told = fault["state_policy"]
+        self.assertEqual((code, seconds), (told["code"], told["retry_after"]))
+        header = None if seconds is None else str(seconds)
+        self.assertEqual(header, answer.header("Retry-After"))
+
     def test_busy_and_locked(self) -> None:
         server = self.boot()
         hold = self.hold("snapshot")

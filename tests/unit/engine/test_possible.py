@@ -48,7 +48,9 @@ def test_what_the_rules_leave_open_is_not_offered() -> None:
 
 
 def test_host_down_leaves_what_needs_no_host() -> None:
-    assert offered(facts={"server.host_up": False}) == ["delete"]
+    down = {"server.host_up": False}
+    assert offered(facts=down) == ["confirm_resize", "delete"]
+    assert offered(facts=down, native=IN_ERROR) == ["delete"]
 
 
 def test_lock_leaves_unlock_but_not_to_administrators() -> None:
@@ -75,4 +77,40 @@ def test_needs_are_those_of_the_offered() -> None:
 
 def test_offers_are_operations() -> None:
     assert set(possible.OFFERED) <= EVERYTHING
-    assert set(possible.OFFERED) >= possible.WITHOUT_HOST
+    assert possible.ON_HOST <= EVERYTHING and possible.OFF_HOST <= EVERYTHING
+    assert not possible.ON_HOST & possible.OFF_HOST
+
+
+@pytest.mark.parametrize(
+    ("facts", "native", "name", "expected"),
+    [
+        ({}, EVERYTHING, "stop", None),
+        ({"server.cell_up": False}, None, "unlock", "cell_down"),
+        ({"server.cell_up": False}, EVERYTHING, "delete", "cell_down"),
+        ({}, None, "stop", "unread"),
+        ({"server.locked": True}, None, "stop", "locked"),
+        ({"server.locked": True}, EVERYTHING, "create_image", None),
+        ({}, IN_ERROR, "stop", "state"),
+        ({"server.host_up": False}, IN_ERROR, "stop", "state"),
+        ({"server.host_up": False}, EVERYTHING, "stop", "host_down"),
+        ({"server.host_up": False}, EVERYTHING, "update", None),
+        ({"server.host_up": False}, EVERYTHING, "evacuate", None),
+        ({"server.host_up": True}, EVERYTHING, "evacuate", "host_up"),
+        ({"server.host_up": None}, EVERYTHING, "stop", None),
+    ],
+)
+def test_obstacles(facts: Any, native: Any, name: str, expected: Any) -> None:
+    known = {**FACTS, **facts}
+    assert possible.obstacle(name, known, native, False) == expected
+
+
+def test_nothing_with_an_obstacle_is_offered() -> None:
+    for key, value in (
+        ("server.host_up", False),
+        ("server.locked", True),
+        ("server.cell_up", False),
+    ):
+        known = {**FACTS, key: value}
+        for name in offered(facts={key: value}):
+            found = possible.obstacle(name, known, EVERYTHING, False)
+            assert found is None, (key, name)

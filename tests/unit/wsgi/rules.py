@@ -98,5 +98,7 @@ def make(
         if reader.mover
         else None,
         Conflicts(reader, Explainer(reader, parts.rules), recorder, 30),
-        AllowedActions(reader, parts.rules, refuse_unknown=refuse_unknown),
+        AllowedActions(
+            reader, reader.answers, parts.rules, refuse_unknown=refuse_unknown
+        ),
     )

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from state_policy.drivers.memory import Driver, MemoryServer
+from state_policy.drivers.memory.answers import REFUSED_VERSION
 from state_policy.engine.operations import OPERATIONS
 from state_policy.engine.ports.reading import Circumstances
 from state_policy.wsgi import Filter
@@ -152,6 +153,19 @@ def test_host_down() -> None:
     found = reader({"server.host_up": False}, native=("pause", "delete"))
     answer = refused(make(STATED, found, app=Refusing()))
     assert answer.fault["state_policy"]["code"] == "host_down"
+    # It comes back by itself, as a rule of ours about it says too.
+    ours = refused(make('"server:pause": "not server.host_up:false"', found))
+    assert ours.fault["state_policy"]["code"] == "host_down"
+    for told in (answer, ours):
+        assert told.header("Retry-After") == "30"
+        assert told.fault["state_policy"]["retry_after"] == 30
+        assert told.fault["message"].endswith("Retry in 30 seconds.")
+
+
+def test_host_down_explains_nothing_that_needs_no_host() -> None:
+    found = reader({"server.host_up": False}, native=("update",))
+    request = environ("PUT", f"/servers/{SERVER}", b'{"server": {}}')
+    unexplained(make(STATED, found, app=Refusing()), request)
 
 
 def unexplained(found: Filter, request: Any = None) -> None:
@@ -281,6 +295,82 @@ def test_what_cannot_be_read_follows_on_unknown(
     assert expected.items() <= found.items()
     code = ask(filtered, action("os-stop")).code
     assert (code == 202) is found["allowed"]
+
+
+def test_cell_down() -> None:
+    """Nova has no better answer than a 500 then; nothing can be done."""
+    known = driver(native=lambda facts: None)
+    known.servers[SERVER].facts = {"server.cell_up": False}
+    text = '"server:stop": "!"\n"server:pause": "server.vm_state:active"'
+    found = allowed(make(text, known))
+    assert found["unlock"] == {
+        "allowed": False,
+        "code": "cell_down",
+        "message": f"Cannot 'unlock' instance {SERVER} while its state "
+        "cannot be read.",
+        "retry_after": 30,
+    }
+    assert found["stop"]["code"] == "policy"
+    codes = {item.get("code") for item in found.values()}
+    assert codes == {"cell_down", "policy"}
+    found = allowed(make(text, known, refuse_unknown=True))
+    assert found["pause"]["code"] == "unreadable"
+
+
+def test_what_nova_takes_is_not_known() -> None:
+    known = driver(native=lambda facts: None)
+    found = allowed(make(STATED, known))
+    assert found["stop"] == {"allowed": True, "undecided": True}
+
+
+def test_host_down_is_told_of_what_needs_the_host() -> None:
+    found = allowed(make(STATED, driver(facts={"server.host_up": False})))
+    assert found["stop"] == {
+        "allowed": False,
+        "code": "host_down",
+        "message": f"Cannot 'stop' instance {SERVER} while its compute "
+        "service does not answer.",
+        "retry_after": 30,
+    }
+    for name in ("delete", "update", "evacuate"):
+        assert found[name] == {"allowed": True}
+    alive = allowed(make(STATED, driver()))["evacuate"]
+    assert alive["code"] == "state"
+    assert alive["message"].endswith("while its compute service answers.")
+
+
+def test_what_is_told_and_what_is_offered_agree() -> None:
+    """A refusal offers nothing that the list says is not allowed."""
+    for facts in (
+        {"server.host_up": False},
+        {"server.cell_up": False},
+        {"server.locked": True},
+        {"server.task_state": "deleting"},
+        {},
+    ):
+        for native in (
+            lambda facts: None,
+            lambda facts: frozenset(OPERATIONS),
+        ):
+            known = driver(facts=facts, native=native)
+            found = make('"server:shelve": "!"', known)
+            told = allowed(found)
+            answer = ask(found, action("shelve"))
+            for name in answer.fault["state_policy"]["possible"]:
+                assert told[name] == {"allowed": True}, (facts, name)
+
+
+def test_a_version_that_there_is_not_is_refused() -> None:
+    found = make(STATED, driver())
+    answer = ask(
+        found,
+        environ(
+            "GET",
+            ALLOWED,
+            HTTP_OPENSTACK_API_VERSION=REFUSED_VERSION,
+        ),
+    )
+    assert answer.code == 406
 
 
 def test_of_a_build_request_nova_takes_little() -> None:
