@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -187,14 +189,30 @@ def test_no_error_reaches_the_client_after_the_row(number: int) -> None:
 
 
 def test_two_sweeps_at_once() -> None:
-    """The second sees what the first is about to do, and loses."""
+    """Both have looked and are about to settle; one loses, and says so."""
     memory = world()
     concealed(memory)
-    seen = memory.look("s")
-    assert sweep(memory) == ["settle"]
-    assert seen is not None
-    assert memory.settle_row(seen, KEEPER, "never written") is False
+    settle_row, meeting, row = (
+        memory.settle_row,
+        threading.Barrier(2, timeout=30),
+        threading.Lock(),
+    )
+
+    def settle_together(*args: Any) -> bool:
+        meeting.wait()
+        with row:  # as a database has it
+            return settle_row(*args)
+
+    memory.settle_row = settle_together  # type: ignore[method-assign]
+    with ThreadPoolExecutor(2) as pool:
+        found = [
+            future.result()
+            for future in [pool.submit(sweep, memory) for _ in range(2)]
+        ]
+    assert sorted(found) == [[], ["settle"]]
     assert kinds(memory) == [Kind.CONCEAL, Kind.SETTLE]
+    assert len([1 for what, _ in memory.told if "settle" in what]) == 1
+    is_settled(memory)
 
 
 def test_losers_answer_like_the_winner() -> None:
