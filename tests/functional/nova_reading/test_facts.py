@@ -18,7 +18,7 @@ from nova.db.api import api as api_db
 from nova.db.api import models as api_models
 from nova.db.main import models
 from oslo_db import exception as db_exception
-from oslo_utils import timeutils
+from oslo_utils import timeutils, uuidutils
 
 from state_policy.drivers.nova import Driver, cells
 from state_policy.drivers.nova.facts.reader import SERVER_KEYS
@@ -88,6 +88,15 @@ class TestInACell(ReadingTestCase):
             "server.tag": frozenset(),
             "server.migration": None,
         }
+
+    def test_an_image_in_capitals_is_the_same(self) -> None:
+        server = self.boot()
+        image = surgery.row(server)["image_ref"]
+        typed = image.upper()
+        assert typed != image
+        assert uuidutils.is_uuid_like(typed)  # as Nova's schema asks
+        surgery.set_row(server, image_ref=typed)
+        assert self.fact(server, "server.image") == image
 
     def test_values_that_owners_and_operators_give(self) -> None:
         # Before the server: a host with servers stays in its zone.

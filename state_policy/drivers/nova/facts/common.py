@@ -3,8 +3,11 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Mapping
 from typing import Any
+
+from oslo_utils import uuidutils
 
 from state_policy.drivers.nova.facts.source import age
 from state_policy.drivers.nova.server import Server
@@ -37,9 +40,20 @@ def facts(server: Server) -> Mapping[str, Any]:
         "server.locked": bool(server.locked),
         "server.disable_terminate": bool(server.disable_terminate),
         "server.host": server.host or None,
-        "server.image": server.image_ref or None,
+        "server.image": canonical(server.image_ref) or None,
         "server.cell_up": True,
     }
+
+
+def canonical(identity: str | None) -> str | None:
+    """Return an id as the other service writes it.
+
+    Nova takes an image's or a volume's id in capitals too, and keeps it so
+    (``format: uuid`` in nova.api.validation.parameter_types, 34.0.0).
+    """
+    if identity and uuidutils.is_uuid_like(identity):
+        return str(uuid.UUID(identity))
+    return identity
 
 
 def _power(number: int | None) -> str | None:

@@ -10,6 +10,7 @@ from typing import Any
 import sqlalchemy as sa
 from nova.db.main import models
 
+from state_policy.drivers.nova.facts.common import canonical
 from state_policy.drivers.nova.facts.source import Source
 from state_policy.drivers.nova.server import Server
 
@@ -75,7 +76,7 @@ def volumes(devices: Iterable[Any]) -> Mapping[str, Any]:
     """Return the facts about volumes from block device mappings of them."""
     found = [(device.volume_id, device.boot_index) for device in devices]
     return {
-        "server.volumes": frozenset(id for id, _ in found if id),
+        "server.volumes": frozenset(canonical(id) for id, _ in found if id),
         "server.volume_backed": any(index == 0 for _, index in found),
     }
 
