@@ -163,7 +163,7 @@ def judge_meetings(meetings: Found, refusing: int) -> None:
     assert set(meetings) == set(MEETINGS)
     for name, (answers, records, end) in MEETINGS.items():
         case = meetings[name]
-        assert all(one["met"] for one in case["answers"]), name
+        assert all(one["met"] for one in case["answers"]), (name, case)
         found = [one["answer"] for one in case["answers"]]
         refused = [answer for answer in found if LOCKED in str(answer)]
         assert len(refused) <= refusing, (name, refused)

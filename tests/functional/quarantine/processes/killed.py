@@ -280,7 +280,8 @@ def _fail(*args: Any) -> None:
 
 
 #: What is done at once, before which step each waits for the other, and what
-#: has to be done before.
+#: has to be done before. The step is the first that writes: who comes later
+#: must not see what the other has begun.
 MEETINGS: dict[str, tuple[tuple[Act, ...], tuple[tuple[str, Act], ...]]] = {
     "two conceals": ((), 2 * (("conceal_row", do_conceal),)),
     "two sweeps settle": (
@@ -297,7 +298,7 @@ MEETINGS: dict[str, tuple[tuple[Act, ...], tuple[tuple[str, Act], ...]]] = {
     ),
     "two sweeps purge": (
         (do_conceal, do_sweep),
-        2 * (("delete", do_retire),),
+        2 * (("release_ports", do_retire),),
     ),
 }
 
