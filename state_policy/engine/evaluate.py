@@ -61,7 +61,10 @@ def decide(
         return make(Verdict.ALLOW, (found.may,), undecided=True)
     if Verdict.BRAKE not in without and found.brake.test(facts) is True:
         return make(
-            Verdict.BRAKE, (found.brake,), code=429, retry_after=retry_after
+            Verdict.BRAKE,
+            (found.brake, found.may),
+            code=429,
+            retry_after=retry_after,
         )
     evidence = found.evidence.test(facts) is True
     for verdict, rule in (

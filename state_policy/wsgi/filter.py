@@ -193,7 +193,14 @@ class Filter:
     def _unseen(
         self, environ: WSGIEnvironment, door: doors.Door, caller: Caller
     ) -> WSGIApplication:
-        """Return what answers while it is not known who may see a server."""
+        """Return what answers while it is not known who may see a server.
+
+        What Nova refuses before it looks for the server tells nothing of it.
+        """
+        if _refused(door, caller) or not self.answers.version_accepted(
+            environ
+        ):
+            return self.app
         address = door.address
         if self.options.mode is not Mode.AUDIT:
             return unread.unseen(

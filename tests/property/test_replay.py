@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from state_policy.cmd.replay import Replayed
 from state_policy.engine.evaluate import decide
 from state_policy.engine.ports.reading import Caller
+from state_policy.rules import load
 from state_policy.wsgi.record import describe
 from tests.property import strategies
 from tests.property.test_decide import loaded
@@ -30,6 +31,20 @@ def replayed(rules, decision):
 def test_the_same_rules_decide_the_same(trees, facts):
     rules = loaded(trees)
     assert replayed(rules, decide(rules, "delete", facts)) == []
+
+
+def test_a_brake_tells_what_else_was_asked(tmp_path):
+    """The rule of the operation is asked first, and again at the replay."""
+    file = tmp_path / "rules.yaml"
+    file.write_text(
+        '"server:delete": "not server.metadata:a=1"\n'
+        '"server:delete:brake": "server.metadata:b=1"\n'
+    )
+    rules = load([file])
+    facts = {"server.metadata": frozenset({"b=1", "x=y"})}
+    decision = decide(rules, "delete", facts)
+    assert decision.verdict == "brake"
+    assert replayed(rules, decision) == []
 
 
 @settings(max_examples=150, deadline=None)

@@ -323,6 +323,17 @@ def test_what_is_no_server_is_not_kept() -> None:
         assert len(app.seen) == 1
 
 
+def test_what_nova_refuses_unseen_is_not_kept() -> None:
+    """It says nothing of the server."""
+    for request in (
+        environ("GET", f"/abc/servers/{SERVER}"),
+        {**environ(), "HTTP_OPENSTACK_API_VERSION": REFUSED_VERSION},
+    ):
+        found, app = hiding()
+        assert ask(found, request).code == 202
+        assert len(app.seen) == 1
+
+
 def test_audit_looks_again_afterwards() -> None:
     """It keeps nobody waiting, and shows nothing that is concealed."""
     expected = ask(Cloud(), action("os-stop"))
