@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -169,12 +170,17 @@ def _paths(
 ) -> dict[str, Any]:
     """Return the values with paths in place of their texts."""
     found = dict(values)
+    for name in ("shadow_policy_file", "disable_by_file_path"):
+        # As an empty text in nova.conf reads: beside the configuration files
+        # it would be their directory.
+        if found.get(name) == "":
+            found[name] = None
     for name in ("policy_file", "shadow_policy_file"):
         if found.get(name):
             found[name] = _find(found[name], search)
     if "policy_dirs" in found:
         found["policy_dirs"] = tuple(
-            _find(text, search) for text in found["policy_dirs"]
+            _find(text, search) for text in found["policy_dirs"] if text
         )
     if found.get("disable_by_file_path"):
         found["disable_by_file_path"] = Path(found["disable_by_file_path"])
@@ -199,6 +205,19 @@ def _absent(path: Path) -> bool:
     return False
 
 
+def _no_directory(path: Path) -> bool:
+    """Return whether there is no directory at a path, or behind a link.
+
+    False where that cannot be known: loading the rules tells why.
+    """
+    try:
+        return not stat.S_ISDIR(os.stat(path).st_mode)
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except (OSError, ValueError):
+        return False
+
+
 def _check(settings: Settings, named: Collection[str]) -> None:
     faults = [*_file_faults(settings, named)]
     if settings.quarantine.enabled:
@@ -213,7 +232,7 @@ def _file_faults(settings: Settings, named: Collection[str]) -> Iterator[str]:
     if "policy_file" in named and not os.path.isfile(file):
         yield f"[{_FILTER}] policy_file: no file `{file}`"
     for directory in settings.policy_dirs if "policy_dirs" in named else ():
-        if _absent(directory):
+        if _no_directory(directory):
             yield f"[{_FILTER}] policy_dirs: no directory `{directory}`"
     shadow = settings.shadow_policy_file
     if shadow is not None and not os.path.isfile(shadow):

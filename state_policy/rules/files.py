@@ -13,7 +13,7 @@ import re
 import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PosixPath
 from typing import Any
 
 import yaml
@@ -71,6 +71,13 @@ class Statement:
         return f"{self.file}:{self.line}"
 
 
+class NoDirectory(PosixPath):
+    """Something else where a directory with policy files should be.
+
+    Reading it tells so: a file is not taken for one of the directory's.
+    """
+
+
 def sources(
     policy_file: str | os.PathLike[str] | None,
     policy_dirs: Sequence[str | os.PathLike[str]] = (),
@@ -79,18 +86,23 @@ def sources(
 
     As oslo.policy does, files whose name starts with a dot are left out, and
     what does not exist. What there may be and cannot be looked at is returned,
-    a directory itself, so that loading it tells.
+    a directory itself, so that loading it tells; so are a link that leads
+    nowhere and what is no directory.
 
     :param policy_file: one file, or None
     :param policy_dirs: directories of more files
     """
-    found = []
+    found: list[Path] = []
     if policy_file is not None and not _absent(policy_file):
         found.append(Path(policy_file))
     for directory in map(Path, policy_dirs):
         try:
             names = sorted(os.listdir(directory))
         except FileNotFoundError:
+            found += [] if _absent(directory) else [directory]
+            continue
+        except NotADirectoryError:
+            found.append(NoDirectory(directory))
             continue
         except (OSError, ValueError):
             found.append(directory)
@@ -141,6 +153,8 @@ def statements(path: Path) -> tuple[list[Statement], list[Fault]]:
 
 
 def _content(path: Path) -> str:
+    if isinstance(path, NoDirectory):
+        raise UnreadableError("is not a directory, and policy_dirs names it")
     try:
         data = _bytes(path)
     except (OSError, ValueError) as error:

@@ -60,7 +60,9 @@ def _load(files: _Files, kinds: Mapping[str, type[Kind]] | None) -> RuleSet:
         # Without the kinds every rule that uses one would be faulty too.
         loading.faults += error.faults
         judging = Judging(None)
-    for path in dict.fromkeys(map(Path, files)):
+    # One that is a path keeps its class, and what that says.
+    paths = (f if isinstance(f, Path) else Path(f) for f in files)
+    for path in dict.fromkeys(paths):
         loading.take(path)
     loading.judge(judging)
     loading.raise_faults(files)

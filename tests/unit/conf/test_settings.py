@@ -110,6 +110,39 @@ def test_a_named_directory_has_to_exist(tmp_path):
     )
 
 
+def test_a_named_directory_is_one_behind_its_link(tmp_path):
+    (tmp_path / "file").write_text('"server:stop": "!"')
+    (tmp_path / "dangling.d").symlink_to("gone")
+    (tmp_path / "link.d").symlink_to("file")
+    for name in ("file", "dangling.d", "link.d", "file/rules.d"):
+        with pytest.raises(SettingsError) as caught:
+            _settings(tmp_path, f"[state_policy]\npolicy_dirs = {name}\n")
+        assert str(caught.value) == (
+            f"[state_policy] policy_dirs: no directory `{tmp_path}/{name}`"
+        )
+        with pytest.raises(SettingsError, match="no directory"):
+            _settings(tmp_path).with_overrides({"policy_dirs": name})
+    (tmp_path / "gone").mkdir()
+    found = _settings(tmp_path, "[state_policy]\npolicy_dirs = dangling.d\n")
+    assert found.policy_dirs == (tmp_path / "dangling.d",)
+
+
+def test_an_empty_name_is_no_name(tmp_path):
+    text = (
+        "[state_policy]\npolicy_dirs =\nshadow_policy_file =\n"
+        "disable_by_file_path =\n"
+    )
+    given = dict.fromkeys(("policy_dirs", "shadow_policy_file"), "")
+    settings = _settings(tmp_path, text)
+    for found in (settings, _settings(tmp_path).with_overrides(given)):
+        # Not the directory of nova.conf, with all that is in it.
+        assert found.policy_dirs == ()
+        assert found.shadow_policy_file is None
+        assert found.disable_by_file_path is None
+    with pytest.raises(SettingsError, match="policy_file: no file"):
+        _settings(tmp_path, "[state_policy]\npolicy_file =\n")
+
+
 def test_a_file_that_cannot_be_looked_at_is_not_passed_over(tmp_path):
     # As in a directory that must not be entered; root may enter any.
     (tmp_path / "state_policy.yaml").symlink_to("state_policy.yaml")

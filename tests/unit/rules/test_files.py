@@ -185,8 +185,44 @@ def test_a_directory_in_a_policy_directory_is_told(tmp_path):
         load(sources(None, [tmp_path]))
 
 
-def test_a_file_for_a_policy_directory_is_told(tmp_path):
+@pytest.mark.parametrize("link", [False, True])
+def test_a_file_for_a_policy_directory_is_told(tmp_path, link):
     path = tmp_path / "a.yaml"
-    path.write_text("")
-    # It is read as a file: nothing is lost.
-    assert sources(None, [path]) == [path]
+    path.write_text('"server:stop": "!"')
+    if link:
+        path = tmp_path / "rules.d"
+        path.symlink_to("a.yaml")
+    with pytest.raises(RulesError) as caught:
+        load(sources(None, [path]))
+    assert str(caught.value) == (
+        f"{path}:1: is not a directory, and policy_dirs names it"
+    )
+    with pytest.raises(RulesError, match="is not a directory"):
+        Store(None, [path])
+
+
+def test_a_policy_directory_that_leads_nowhere_is_told(tmp_path):
+    path = tmp_path / "rules.d"
+    path.symlink_to("gone")
+    with pytest.raises(RulesError, match=r"rules\.d:1: cannot be read: no s"):
+        load(sources(None, [path]))
+    with pytest.raises(RulesError, match="cannot be read"):
+        Store(None, [path])
+    (tmp_path / "gone").mkdir()
+    (tmp_path / "gone" / "a.yaml").write_text('"server:stop": "!"')
+    assert list(load(sources(None, [path])).sources) == ["server:stop"]
+
+
+def test_a_directory_that_becomes_something_else_keeps_its_rules(tmp_path):
+    path = tmp_path / "rules.d"
+    path.mkdir()
+    (path / "a.yaml").write_text('"server:stop": "!"')
+    now = [0.0]
+    store = Store(None, [path], clock=lambda: now[0])
+    path.rename(tmp_path / "old.d")
+    path.write_text('"server:stop": "@"')
+    for _ in range(3):
+        now[0] += 60
+        assert list(store.current().sources) == ["server:stop"]
+    assert "is not a directory" in store.faults[0].reason
+    assert str(store.current().sources["server:stop"]).startswith(f"{path}/a")
