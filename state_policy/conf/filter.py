@@ -42,7 +42,7 @@ Each file in them whose name does not start with a dot is read after
 ``policy_file``, in the order of the names; two files may not state one rule
 differently. A relative path is looked for as that of ``policy_file``. The
 default directory may be absent; one that is named here or in the paste file
-must exist when the service starts. In the paste file several directories
+must exist when the service starts. An empty value means none. In the paste file several directories
 are separated by commas.
 """,
     ),
@@ -104,12 +104,13 @@ What happens when it cannot be decided whether the rules allow a request.
 Something could not be read, then: a fact that a rule asks for, where the
 server is, or whether the caller has the right at all. Nothing is ever moved,
 held or escalated in such a case. With ``refuse``, an action whose body is
-longer than ``max_body`` is refused too, with 413. Only the mode ``enforce``
-refuses anything.
+longer than ``max_body`` is refused too, with 413. Only in the mode
+``enforce`` does this option refuse anything.
 
 While the quarantine is enabled and it cannot be read whether a server is
-concealed, requests on it are answered with 503 whatever this option says,
-but for those of administrators and of the quarantine project.
+concealed, requests on it are answered with 503 whatever this option says, in
+the modes ``enforce`` and ``warn``. Not so those of administrators and, where
+there is one quarantine project, of its members.
 
 Related options:
 
