@@ -8,6 +8,7 @@ states, actions and migrations are Nova's (34.0.0).
 from __future__ import annotations
 
 import re
+import uuid
 
 from state_policy.engine import states
 from state_policy.engine.literal import Change
@@ -40,6 +41,13 @@ def _no_id(value: str) -> str:
     """Return why an image or a volume has no such id, or nothing."""
     if _ID.fullmatch(value):
         return ""
+    try:
+        plain = str(uuid.UUID(value))
+    except ValueError:
+        plain = ""
+    if plain:
+        # As the driver makes them, however Nova was given them.
+        return f"is written {plain}"
     return (
         "is no id, perhaps a name: one looks like"
         " 155d900f-4e14-4e4c-a73d-069cbf4541e6"

@@ -5,9 +5,12 @@ import subprocess
 import sys
 
 import pytest
+from oslo_config import cfg
+from oslo_policy import policy
 
 from state_policy.engine.facts import CALLER
 from state_policy.engine.literal import Change
+from state_policy.rules import load
 from state_policy.rules.kinds import caller
 from state_policy.rules.kinds.caller import compile_caller
 
@@ -56,10 +59,38 @@ def test_without_the_servers_owner_it_is_open():
     assert literal.test(None) is None
 
 
+@pytest.mark.parametrize("kind", ["role", "roles", "user_id", "domain_id"])
+@pytest.mark.parametrize(
+    "name", ["a|b", "a&&b", "*admin", "!a", "=a", "<a", ">=a", "~a"]
+)
+def test_a_name_with_signs_is_compared_as_oslo_policy_does(
+    tmp_path, kind, name
+):
+    """No other way to write it would mean the same to oslo.policy."""
+    path = tmp_path / "a.yaml"
+    path.write_text(f'"server:stop": "{kind}:{name}"\n')
+    assert "server:stop" in load([path]).sources
+    literal = compile_caller(kind, name)
+    enforcer = policy.Enforcer(cfg.ConfigOpts(), use_conf=False)
+    enforcer.set_rules(policy.Rules.from_dict({"a": f"{kind}:{name}"}))
+    for value, wanted in ((name, True), ("b", False)):
+        many = kind in ("role", "roles")
+        credentials = {"roles" if many else kind: [value] if many else value}
+        assert literal.test(credentials) is wanted
+        assert enforcer.enforce("a", {}, credentials) is wanted
+
+
 @pytest.mark.parametrize(
     "text",
     [
         "role:",
+        "role:*",
+        "user_id:*",
+        "role:a%7Cb",
+        "project_id:a|b",
+        "project_id:!a1",
+        "is_admin:!True",
+        "system_scope:!all",
         "role:admin,member",
         "role:%(role)s",
         "role:%(project_id)s",

@@ -293,6 +293,18 @@ ONE = {
         "`server.image:cirros`: `cirros` is no id, perhaps a name: one looks"
         " like 155d900f-",
     ),
+    "image in capitals": (
+        '"server:stop": "server.image:155D900F-4E14-4E4C-A73D-069CBF4541E6"',
+        1,
+        "`155D900F-4E14-4E4C-A73D-069CBF4541E6` is written"
+        " 155d900f-4e14-4e4c-a73d-069cbf4541e6",
+    ),
+    "volume without dashes": (
+        '"server:stop": "server.volumes:155d900f4e144e4ca73d069cbf4541e6"',
+        1,
+        "`155d900f4e144e4ca73d069cbf4541e6` is written"
+        " 155d900f-4e14-4e4c-a73d-069cbf4541e6",
+    ),
     "name of a volume": (
         '"server:stop": "server.volumes:root"',
         1,
