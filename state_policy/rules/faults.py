@@ -6,16 +6,21 @@ from __future__ import annotations
 import contextlib
 import contextvars
 import difflib
+import itertools
 import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-#: So many words are compared with those that could have been meant, while
-#: ``few_hints``: who has more to correct is not helped by the next one.
-MAX_HINTS = 50
+#: So many comparisons of two words ``nearest`` makes in all, while
+#: ``few_hints``: who has more to correct is not helped by the next hint.
+MAX_COMPARED = 20_000
 
-_hints: contextvars.ContextVar[int | None] = contextvars.ContextVar(
-    "hints", default=None
+#: Letters of the longest word that is compared: the time for two words grows
+#: with the product of their lengths.
+_LONGEST = 100
+
+_left: contextvars.ContextVar[int | None] = contextvars.ContextVar(
+    "comparisons", default=None
 )
 
 
@@ -50,30 +55,31 @@ class RulesError(Exception):
 
 @contextlib.contextmanager
 def few_hints() -> Iterator[None]:
-    """Let ``nearest`` find ``MAX_HINTS`` times, and nothing after that.
+    """Let ``nearest`` make ``MAX_COMPARED`` comparisons, and no more.
 
-    A comparison with every name takes milliseconds, and a file can hold tens
-    of thousands of wrong ones.
+    Each takes some ten microseconds, and a file can hold tens of thousands of
+    wrong names beside as many that could have been meant.
     """
-    token = _hints.set(MAX_HINTS)
+    token = _left.set(MAX_COMPARED)
     try:
         yield
     finally:
-        _hints.reset(token)
+        _left.reset(token)
 
 
 def nearest(word: str, words: Iterable[str]) -> str:
     """Return `` (did you mean `x`?)`` for the word most like it, or nothing.
 
     :param word: what was written
-    :param words: what could have been meant
+    :param words: what could have been meant, the likeliest first: the last
+        ones may be left out while ``few_hints``
     """
-    left = _hints.get()
+    left = _left.get()
+    if left == 0 or len(word) > _LONGEST:
+        return ""
+    by_case = {known.lower(): known for known in itertools.islice(words, left)}
     if left is not None:
-        if left == 0:
-            return ""
-        _hints.set(left - 1)
-    by_case = {known.lower(): known for known in words}
+        _left.set(left - len(by_case))
     found = difflib.get_close_matches(word.lower(), by_case, 1, 0.7)
     return f" (did you mean `{by_case[found[0]]}`?)" if found else ""
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What oslo.policy passes over in silence is refused, with line and reason."""
 
+import difflib
 import time
 
 import pytest
@@ -9,7 +10,7 @@ import yaml
 from state_policy.engine.decision import Verdict
 from state_policy.engine.evaluate import decide
 from state_policy.rules import RulesError, files, load
-from state_policy.rules.faults import MAX_HINTS
+from state_policy.rules.faults import MAX_COMPARED
 
 ONE = {
     # What is written: the line and what the reason says.
@@ -757,14 +758,61 @@ SOON = 5.0
 )
 def test_a_refusal_takes_no_time(tmp_path, content):
     before = time.process_time()
-    found = faults(tmp_path, content)
+    faults(tmp_path, content)
     assert time.process_time() - before < SOON
-    hints = [fault for fault in found if "did you mean" in fault.reason]
-    assert len(hints) <= MAX_HINTS or "stop:x" in content
+
+
+def compared(monkeypatch) -> list[int]:
+    """Return a list to which each look for a hint adds its comparisons."""
+    counts: list[int] = []
+    close = difflib.get_close_matches
+
+    def counted(word, words, *args):
+        counts.append(len(words))
+        return close(word, words, *args)
+
+    monkeypatch.setattr(difflib, "get_close_matches", counted)
+    return counts
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '"my_rule_{0}": "rule:my_rule_{0}x"',
+        '"my_rule_{0}": "server.vm_stat:a or server.vm_state:actve"',
+        '"server:stp{0}": "@"',
+    ],
+)
+def test_hints_take_no_more_comparisons_the_more_are_wrong(
+    tmp_path, monkeypatch, line
+):
+    counts = compared(monkeypatch)
+    content = "\n".join(line.format(n) for n in range(3000))
+    found = faults(tmp_path, content)
+    assert len(found) >= 3000
+    # Some are told all the same.
+    assert "did you mean" in found[0].reason
+    assert 0 < sum(counts) <= MAX_COMPARED
+
+
+def test_a_hint_in_a_set_of_more_names_than_are_compared(
+    tmp_path, monkeypatch
+):
+    counts = compared(monkeypatch)
+    content = "\n".join(f'"h{n}": "@"' for n in range(MAX_COMPARED))
+    (found,) = faults(tmp_path, content + '\n"a": "rule:bussy"')
+    assert "(did you mean `busy`?)" in found.reason
+    assert sum(counts) == MAX_COMPARED
+
+
+def test_a_long_word_is_not_compared(tmp_path, monkeypatch):
+    counts = compared(monkeypatch)
+    faults(tmp_path, f'"a": "rule:{"b" * 5000}"')
+    assert not counts
 
 
 def test_hints_are_given_to_the_next_set(tmp_path):
-    content = "\n".join(f'"m{n}": "rule:bussy"' for n in range(60))
+    content = "\n".join(f'"m{n}": "rule:bussy"' for n in range(200))
     for _ in range(2):
         found = [fault.reason for fault in faults(tmp_path, content)]
         assert "(did you mean `busy`?)" in found[0]
