@@ -42,8 +42,8 @@ Each file in them whose name does not start with a dot is read after
 ``policy_file``, in the order of the names; two files may not state one rule
 differently. A relative path is looked for as that of ``policy_file``. The
 default directory may be absent; one that is named here or in the paste file
-must exist when the service starts. An empty value means none. In the paste file several directories
-are separated by commas.
+must exist when the service starts. An empty value means none. In the
+paste file several directories are separated by commas.
 """,
     ),
     cfg.StrOpt(
