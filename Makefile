@@ -74,10 +74,11 @@ demo-serve: $(RUN)
 test: test-unit test-functional
 
 test-unit: $(RUN)
-	$(PY) -m pytest -q tests/unit tests/property $(TESTS)
+	$(PY) -m pytest -q -n $(JOBS) tests/unit tests/property $(TESTS)
 
 test-functional: $(RUN)
-	$(PY) -m pytest -q -n $(JOBS) tests/functional $(TESTS)
+	$(PY) -m pytest -q -n $(JOBS) --dist worksteal tests/functional \
+		$(TESTS)
 
 lint: $(LINT)
 	$(VENV)/bin/ruff check .

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.metadata
 import re
 from collections.abc import Mapping
@@ -19,6 +20,7 @@ _PIPELINE = re.compile(
 PIPELINES = 2
 
 
+@functools.cache
 def installed() -> Path:
     """Return the api-paste.ini that came with the installed Nova."""
     for file in importlib.metadata.files("nova") or ():

@@ -11,6 +11,8 @@ import logging
 from collections import Counter
 from typing import Any
 
+import pytest
+
 from state_policy.engine.operations import OPERATIONS, Operation
 from tests.functional import base
 from tests.functional.harness import surgery
@@ -64,7 +66,9 @@ class SwitchedTestCase(RightsTestCase):
 class TestNothingIsAllowed(SwitchedTestCase):
     RULES = '"class:any": "!"\n'
 
+    @pytest.mark.stress
     def test_nobody_is_told_more(self) -> None:
+        """Whole; make test has each two of the three (test_matrix)."""
         self.switch.touch()
         servers = self.servers()
         self.watch()
