@@ -33,10 +33,12 @@ class Suite:
 
     :param version: Nova's
     :param jobs: processes to run at a time
+    :param looking: whether the filter has rules that look at servers
     """
 
-    def __init__(self, version: str, jobs: int) -> None:
+    def __init__(self, version: str, jobs: int, looking: bool = False) -> None:
         self.version = version
+        self._looking = looking
         self._jobs = jobs
         self._source = WORK / f"nova-{version}"
         if not (self._source / "nova").is_dir():
@@ -84,7 +86,9 @@ class Suite:
                 "--load-list",
                 str(chosen),
                 environment={
-                    "OS_WSGI__API_PASTE_CONFIG": behind.write(where, filtered),
+                    "OS_WSGI__API_PASTE_CONFIG": behind.write(
+                        where, filtered, self._looking
+                    ),
                     counted.WHERE: str(counts),
                 },
                 output=where / "stream",
