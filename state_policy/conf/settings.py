@@ -21,6 +21,7 @@ from oslo_config import cfg
 from state_policy.conf import filter as filter_conf
 from state_policy.conf import quarantine as quarantine_conf
 from state_policy.conf._values import SettingsError, parse, read
+from state_policy.rules.files import absent
 
 #: Where a relative path is looked for last.
 _HOME = Path("/etc/state_policy")
@@ -190,19 +191,8 @@ def _paths(
 def _find(text: str, search: tuple[Path, ...]) -> Path:
     """Return where a file is, or where it would be expected."""
     places = [directory / text for directory in search]
-    found = (place for place in places if not _absent(place))
+    found = (place for place in places if not absent(place))
     return next(found, places[0])
-
-
-def _absent(path: Path) -> bool:
-    """Return whether nothing is there; False where that cannot be known."""
-    try:
-        os.lstat(path)
-    except (FileNotFoundError, NotADirectoryError):
-        return True
-    except (OSError, ValueError):
-        return False
-    return False
 
 
 def _no_directory(path: Path) -> bool:

@@ -93,13 +93,13 @@ def sources(
     :param policy_dirs: directories of more files
     """
     found: list[Path] = []
-    if policy_file is not None and not _absent(policy_file):
+    if policy_file is not None and not absent(policy_file):
         found.append(Path(policy_file))
     for directory in map(Path, policy_dirs):
         try:
             names = sorted(os.listdir(directory))
         except FileNotFoundError:
-            found += [] if _absent(directory) else [directory]
+            found += [] if absent(directory) else [directory]
             continue
         except NotADirectoryError:
             found.append(NoDirectory(directory))
@@ -111,7 +111,7 @@ def sources(
     return found
 
 
-def _absent(path: str | os.PathLike[str]) -> bool:
+def absent(path: str | os.PathLike[str]) -> bool:
     """Return whether nothing is there; False where that cannot be known.
 
     A directory on the way that must not be entered is no reason to go

@@ -10,25 +10,16 @@ from __future__ import annotations
 import contextlib
 import io
 import json
-import logging
 from typing import Any
 from unittest import mock
 
 from state_policy.cmd import app
 from tests.functional import base
 from tests.functional.harness import surgery
+from tests.functional.harness.lines import listen
 
 #: Stands in what nobody named.
 MARK = "hunter2"
-
-
-class _Lines(logging.Handler):
-    def __init__(self) -> None:
-        super().__init__(logging.DEBUG)
-        self.lines: list[str] = []
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self.lines.append(f"{self.format(record)} {vars(record)}")
 
 
 class TestFactsTold(base.NovaTestCase):
@@ -39,17 +30,6 @@ class TestFactsTold(base.NovaTestCase):
 "server:delete:quarantine": "server.metadata:tier=gold and server.tag:gold"
 """
     QUARANTINE = base.QUARANTINED
-
-    def listen(self) -> list[str]:
-        """Return the lines that our loggers will write."""
-        found = _Lines()
-        logger = logging.getLogger("state_policy")
-        level = logger.level
-        logger.addHandler(found)
-        logger.setLevel(logging.DEBUG)
-        self.addCleanup(logger.setLevel, level)
-        self.addCleanup(logger.removeHandler, found)
-        return found.lines
 
     def notified(self) -> list[Any]:
         """Return the notifications that will be sent of ours."""
@@ -76,7 +56,7 @@ class TestFactsTold(base.NovaTestCase):
         return json.loads(out.getvalue())
 
     def test_what_no_rule_names_is_nowhere(self) -> None:
-        lines, told = self.listen(), self.notified()
+        lines, told = listen(self), self.notified()
         server = self.boot()
         for path, body in (
             ("metadata", {"metadata": {"tier": "gold", "password": MARK}}),

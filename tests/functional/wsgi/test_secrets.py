@@ -9,12 +9,12 @@ level, the record of the quarantine and the answers in which we have a say.
 from __future__ import annotations
 
 import base64
-import logging
 from typing import Any
 
 from state_policy.engine.operations import OPERATIONS, Operation
 from tests.functional import base
 from tests.functional.harness import surgery
+from tests.functional.harness.lines import listen
 from tests.functional.nova_reading import requests
 
 #: A password, a token, user data as the client and as Nova's row has it.
@@ -27,15 +27,6 @@ _WITH_PASSWORD = frozenset(
 )
 
 
-class _Lines(logging.Handler):
-    def __init__(self) -> None:
-        super().__init__(logging.DEBUG)
-        self.lines: list[str] = []
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self.lines.append(f"{self.format(record)} {vars(record)}")
-
-
 class TestSecretsThatPass(base.NovaTestCase):
     """The rules look at everything, and let everything pass but a delete."""
 
@@ -46,17 +37,6 @@ class TestSecretsThatPass(base.NovaTestCase):
 "server:force_delete": "server.vm_state:building"
 """
     QUARANTINE = base.QUARANTINED
-
-    def listen(self) -> list[str]:
-        """Return the lines that our loggers will write."""
-        found = _Lines()
-        logger = logging.getLogger("state_policy")
-        level = logger.level
-        logger.addHandler(found)
-        logger.setLevel(logging.DEBUG)
-        self.addCleanup(logger.setLevel, level)
-        self.addCleanup(logger.removeHandler, found)
-        return found.lines
 
     def body(self, operation: Operation) -> Any:
         body = requests.body(operation)
@@ -80,7 +60,7 @@ class TestSecretsThatPass(base.NovaTestCase):
         )
 
     def test_nowhere(self) -> None:
-        lines = self.listen()
+        lines = listen(self)
         worked, doomed = self.boot(), self.boot()
         for server in (worked, doomed):
             surgery.set_row(server, user_data=SECRETS[3])
