@@ -7,7 +7,6 @@ the filter. What Nova refuses by itself must come back byte for byte.
 
 from __future__ import annotations
 
-import logging
 from collections import Counter
 from typing import Any
 
@@ -17,6 +16,7 @@ from state_policy.engine.operations import OPERATIONS, Operation
 from tests.functional import base
 from tests.functional.harness import surgery
 from tests.functional.harness.keystone import Person
+from tests.functional.harness.lines import listen
 from tests.functional.nova_reading import requests
 from tests.functional.nova_reading.test_answers import plain
 from tests.functional.nova_reading.test_rights import (
@@ -163,15 +163,6 @@ class TestCost(SwitchedTestCase):
         assert self.added(server, "lock") == {"api": 1, "cell1": 1}
 
 
-class _Lines(logging.Handler):
-    def __init__(self) -> None:
-        super().__init__(logging.DEBUG)
-        self.lines: list[str] = []
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self.lines.append(self.format(record))
-
-
 class TestSecrets(SwitchedTestCase):
     """Marked secrets in every place that has one, through every operation."""
 
@@ -195,13 +186,7 @@ class TestSecrets(SwitchedTestCase):
         self.switch.touch()
         server = self.boot()
         self.switch.unlink()
-        lines = _Lines()
-        logger = logging.getLogger("state_policy")
-        level = logger.level
-        logger.addHandler(lines)
-        logger.setLevel(logging.DEBUG)
-        self.addCleanup(logger.setLevel, level)
-        self.addCleanup(logger.removeHandler, lines)
+        lines = listen(self)
         answers = []
         for operation in OPERATIONS.values():
             for who in (base.OWNER, base.OPERATOR, base.FOREIGNER):
@@ -219,11 +204,11 @@ class TestSecrets(SwitchedTestCase):
                     )
                 )
         assert sum(a.status == 403 for a in answers) > len(OPERATIONS)
-        assert len(lines.lines) > len(OPERATIONS)
+        assert len(lines) > len(OPERATIONS)
         for table in (surgery.actions, surgery.events):
-            lines.lines += [str(row) for row in table(server)]
+            lines += [str(row) for row in table(server)]
         for secret in self.SECRETS:
-            for line in lines.lines:
+            for line in lines:
                 assert secret not in line, line
             for answer in answers:
                 assert secret.encode() not in answer.body, answer
