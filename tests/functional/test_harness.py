@@ -48,6 +48,17 @@ class TestWithoutFilter(base.NovaTestCase):
         self.assertIn("api", seen.selects())
         self.assertIn("cell1", seen.selects())
 
+    def test_a_service_that_says_it_is_alive_is_not_counted(self) -> None:
+        (service,) = self.computes.values()
+        before = service.service_ref.report_count
+        with self.statements(every_thread=True) as seen:
+            service.servicegroup_api._driver._report_state(service)
+        self.assertEqual(before + 1, service.service_ref.report_count)
+        self.assertEqual([], seen.seen)
+        with self.statements(every_thread=True) as seen:
+            self.operator.get_services(binary="nova-compute")
+        self.assertNotEqual([], seen.seen)
+
 
 class TestFilterIsLoaded(base.NovaTestCase):
     """Nova's own loader finds the filter in the paste file, twice."""

@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from types import FrameType
 from typing import Any
 
 import sqlalchemy.event
@@ -14,6 +16,9 @@ from sqlalchemy.engine import Engine
 
 class Statements:
     """Records the statements of a ``with`` block.
+
+    Those are left out with which a service says now and then that it is
+    alive: they belong to no request.
 
     :ivar seen: (database, statement) in their order; a database is ``api``,
         ``cell0``, ``cell1`` ... or ``other`` (placement)
@@ -52,6 +57,29 @@ class Statements:
         sqlalchemy.event.remove(Engine, "before_cursor_execute", self._note)
 
     def _note(self, conn: Any, _cursor: Any, statement: str, *_: Any) -> None:
-        if self._thread in (None, threading.get_ident()):
+        if self._thread in (None, threading.get_ident()) and not _alive():
             name = self._names.get(id(conn.engine), "other")
             self.seen.append((name, statement))
+
+
+def _alive() -> bool:
+    """Return whether this thread reports that a service is alive.
+
+    It does so by itself or, for a compute service, in the conductor
+    (nova.servicegroup.drivers.db and nova.conductor.manager, Nova 34).
+    """
+    return any(
+        frame.f_code.co_name == "_report_state"
+        or (
+            frame.f_code.co_name == "object_action"
+            and type(frame.f_locals.get("objinst")).__name__ == "Service"
+        )
+        for frame in _frames()
+    )
+
+
+def _frames() -> Iterator[FrameType]:
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
