@@ -71,6 +71,15 @@ class Wish:
     seen: Mapping[str, str | None] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    """A server that nothing keeps from being moved, and its record."""
+
+    server: Server
+    record: Record
+    text: str
+
+
 def conceal(
     mover: Mover, policy: Policy, server_id: str, wish: Wish
 ) -> Answer:
@@ -104,7 +113,35 @@ def _lost(mover: Mover, server_id: str) -> bool:
     return server is not None and is_concealed(server)
 
 
+def refusal(
+    mover: Mover, policy: Policy, server_id: str, wish: Wish
+) -> str | None:
+    """Return why a server would not be moved now, None where it would.
+
+    Everything is looked at and nothing is done.
+
+    :raises Exception: what the stores raise
+    """
+    try:
+        found = _prepare(mover, policy, server_id, wish)
+    except GoneError as e:
+        return str(e)
+    if isinstance(found, Answer) and found.result is not Result.MOVED:
+        return found.reason or found.result.value
+    return None
+
+
 def _try(mover: Mover, policy: Policy, server_id: str, wish: Wish) -> Answer:
+    found = _prepare(mover, policy, server_id, wish)
+    if isinstance(found, Answer):
+        return found
+    return _conceal(mover, policy, found, wish)
+
+
+def _prepare(
+    mover: Mover, policy: Policy, server_id: str, wish: Wish
+) -> Answer | _Prepared:
+    """Look at everything that may keep a server from being moved."""
     try:
         server = mover.look(server_id)
     except MovingError as e:
@@ -127,17 +164,13 @@ def _try(mover: Mover, policy: Policy, server_id: str, wish: Wish) -> Answer:
         text = dump(record)
     except RecordError as e:
         return Answer(Result.EXCLUDED, str(e))
-    return _conceal(mover, policy, server, record, text, wish)
+    return _Prepared(server, record, text)
 
 
 def _conceal(
-    mover: Mover,
-    policy: Policy,
-    server: Server,
-    record: Record,
-    text: str,
-    wish: Wish,
+    mover: Mover, policy: Policy, found: _Prepared, wish: Wish
 ) -> Answer:
+    server, record, text = found.server, found.record, found.text
     try:
         won = mover.conceal_row(server, text, wish.action_id)
     except Exception:
