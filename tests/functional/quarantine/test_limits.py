@@ -61,14 +61,24 @@ class TestVolumes(RequestCase):
     """A server with volumes is deleted, unless its host is down."""
 
     def test_volumes(self) -> None:
-        server = self.boot()
+        server, other = self.boot(), self.boot()
         volume = self.cinder.IMAGE_BACKED_VOL
-        self.owner.post_server_volume(
-            server, {"volumeAttachment": {"volumeId": volume}}
-        )
-        self._wait_for_volume_attach(server, volume)
+        self._attach(server, volume)
         self.assertEqual((volume,), self.mover.look(server).volumes)
         self.assertEqual(204, self.delete(server).status)
         self._wait_until_deleted({"id": server})
         self.assertEqual([], self.records(server))
         self.assertFalse(surgery.row(server)["hidden"])
+        # one that was detached counts no more, though its row stays
+        self._attach(other, volume)
+        self.owner.delete_server_volume(other, volume)
+        self._wait_for_volume_detach(other, volume)
+        self.assertEqual((), self.mover.look(other).volumes)
+        self.assertEqual(204, self.delete(other).status)
+        self.assert_concealed(other)
+
+    def _attach(self, server: str, volume: str) -> None:
+        self.owner.post_server_volume(
+            server, {"volumeAttachment": {"volumeId": volume}}
+        )
+        self._wait_for_volume_attach(server, volume)

@@ -102,10 +102,13 @@ def _host_up(cell: Any, host: str | None) -> bool | None:
 
 
 def _volumes(cell: Any, server_id: str) -> tuple[str, ...]:
+    """Return the volumes; the rows of detached ones stay, deleted."""
     found = objects.BlockDeviceMappingList.get_by_instance_uuid(
         cell, server_id
     )
-    return tuple(bdm.volume_id for bdm in found if bdm.is_volume)
+    return tuple(
+        bdm.volume_id for bdm in found if bdm.is_volume and not bdm.deleted
+    )
 
 
 def _ports(instance: Any) -> tuple[Port, ...]:
