@@ -12,7 +12,7 @@ from state_policy.quarantine import purge, release
 from state_policy.quarantine.plan import Phase
 from state_policy.quarantine.policy import Policy
 from state_policy.quarantine.record import Record, RecordError, of
-from state_policy.quarantine.sweep import Done
+from state_policy.quarantine.report import Done
 
 #: Phases of servers that the list leaves out.
 _NOT_HELD = (Phase.DELETED, Phase.NATIVE)

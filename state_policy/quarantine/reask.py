@@ -9,7 +9,6 @@ the one who sent the delete.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from state_policy.engine.decision import Decision, Verdict
@@ -19,16 +18,17 @@ from state_policy.engine.operations import OPERATIONS
 from state_policy.engine.ports.moving import Mover, PendingDelete
 from state_policy.engine.ports.reading import Caller, Reader, UnreadError
 from state_policy.engine.ruleset import RuleSet
-from state_policy.quarantine.conceal import Result, Wish, conceal
+from state_policy.quarantine.conceal import Result, Wish, conceal, refusal
 from state_policy.quarantine.policy import Policy
+from state_policy.quarantine.record import Kind, of
+from state_policy.quarantine.report import Done, Report
 
 LOG = logging.getLogger(__name__)
 
 #: Seconds a delete has to end by itself.
 FRESH = 10
 
-#: Server, step, why, error.
-Found = tuple[str, str, str, str | None]
+WHY = "its delete has not ended"
 
 _SEEN = {"server.vm_state": "vm_state", "server.task_state": "task_state"}
 
@@ -45,6 +45,9 @@ class Reasking:
     Only for deletes of the owner's own project: the rights of anybody else
     who sent one cannot be known any more. The sender counts as a plain
     member.
+
+    :ivar dry_run: say which servers would be moved, and why others that
+        their rule sends into quarantine would not; move none
     """
 
     mover: Mover
@@ -53,59 +56,80 @@ class Reasking:
     reader: Reader
     dry_run: bool = False
 
-    def run(self) -> Iterator[Found]:
-        """Ask for each; yield what was done and what failed."""
+    def run(self) -> Report:
+        """Ask for each; return what was done, what failed, what was unseen."""
         if all(
             self.rules.operations[name].quarantine.constant is False
             for name in ("delete", "force_delete")
         ):
-            return
-        for pending in self.mover.pending_deletes(self.policy.projects, FRESH):
-            try:
-                yield from self._ask(pending)
-            except Exception as e:
-                LOG.warning(
-                    "asking again for %s failed",
-                    pending.server_id,
-                    exc_info=True,
-                )
-                yield (
-                    pending.server_id,
-                    "conceal",
-                    "its delete has not ended",
-                    f"{type(e).__name__}: {e}",
-                )
+            return Report(())
+        found = self.mover.pending_deletes(self.policy.projects, FRESH)
+        done = [
+            done
+            for pending in found.deletes
+            if (done := self._guarded(pending)) is not None
+        ]
+        return Report(tuple(done), found.unseen)
 
-    def _ask(self, pending: PendingDelete) -> Iterator[Found]:
+    def _guarded(self, pending: PendingDelete) -> Done | None:
+        try:
+            return self._ask(pending)
+        except Exception as e:
+            LOG.warning(
+                "asking again for %s failed", pending.server_id, exc_info=True
+            )
+            error = f"{type(e).__name__}: {e}"
+            return Done(
+                pending.server_id, "conceal", WHY, error, not self.dry_run
+            )
+
+    def _ask(self, pending: PendingDelete) -> Done | None:
         if pending.sender.project_id != pending.owner.project_id:
-            return
+            return None
         if pending.locked:
-            return
+            return None
         caller = self.mover.caller_for(pending.sender, pending.request_id)
         decided = self._decide(pending, caller)
         if decided is None:
-            return
-        decision, facts = decided
-        why = "its delete has not ended"
-        if self.dry_run:
-            yield (pending.server_id, "conceal", why, None)
-            return
-        wish = Wish(
-            operation=pending.operation,
-            credentials=caller.credentials,
-            request_id=pending.request_id,
-            decision=decision.id,
-            rule=decision.rule,
-            revision=decision.revision,
-            seen=seen(facts),
+            return None
+        reason = self._released(pending) or self._move(
+            pending, _wish(pending, caller, *decided)
         )
-        answer = conceal(self.mover, self.policy, pending.server_id, wish)
-        if answer.result is Result.MOVED:
-            yield (pending.server_id, "conceal", why, None)
-        else:
-            LOG.info(
-                "server %s is not moved: %s", pending.server_id, answer.reason
+        if reason is None:
+            return Done(
+                pending.server_id, "conceal", WHY, acted=not self.dry_run
             )
+        LOG.info("server %s is not moved: %s", pending.server_id, reason)
+        if not self.dry_run:
+            return None
+        why = f"{WHY}, but {reason}"
+        return Done(pending.server_id, "leave", why, acted=False)
+
+    def _released(self, pending: PendingDelete) -> str | None:
+        """Return that a server was given back since it was to be deleted.
+
+        Its delete may be stuck still. To move it again would undo what an
+        operator, or a rule, has just done.
+        """
+        server = self.mover.look(pending.server_id)
+        record = of(server)
+        if server is None or record is None:
+            return None
+        if record.kind is not Kind.RELEASE or server.recorded_at is None:
+            return None
+        if server.recorded_at < pending.sent:
+            return None
+        return "it was released since"
+
+    def _move(self, pending: PendingDelete, wish: Wish) -> str | None:
+        """Move it, or look whether that would be; return why it is not."""
+        args = self.mover, self.policy, pending.server_id, wish
+        if self.dry_run:
+            return refusal(*args)
+        answer = conceal(*args)
+        if answer.result is Result.MOVED:
+            return None
+        return answer.reason or answer.result.value
 
     def _decide(
         self, pending: PendingDelete, caller: Caller
@@ -130,3 +154,17 @@ class Reasking:
         if decision.verdict is not Verdict.QUARANTINE:
             return None
         return decision, facts
+
+
+def _wish(
+    pending: PendingDelete, caller: Caller, decision: Decision, facts: Facts
+) -> Wish:
+    return Wish(
+        operation=pending.operation,
+        credentials=caller.credentials,
+        request_id=pending.request_id,
+        decision=decision.id,
+        rule=decision.rule,
+        revision=decision.revision,
+        seen=seen(facts),
+    )

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Set
-from dataclasses import dataclass
 
 from state_policy.engine.facts import Facts
 from state_policy.engine.ports.moving import GoneError, Mover, Server
@@ -27,8 +26,11 @@ from state_policy.quarantine.plan import (
 from state_policy.quarantine.policy import Policy
 from state_policy.quarantine.reask import Reasking
 from state_policy.quarantine.record import Kind, Record, dump, of
+from state_policy.quarantine.report import Done, Report
 
 LOG = logging.getLogger(__name__)
+
+__all__ = ["Done", "Report", "Sweep"]
 
 #: Ports may be bound late, by a slow network service: so long are they
 #: looked at after the newest record, in seconds.
@@ -36,36 +38,6 @@ LATE = 86_400
 
 RELEASE_RULE = "quarantine:release"
 PURGE_RULE = "quarantine:purge"
-
-
-@dataclass(frozen=True, slots=True)
-class Done:
-    """What was done, or in a dry run would be, with one server.
-
-    :ivar step: ``settle``, ``purge``, ``conceal`` ...
-    :ivar error: why it failed, None where it did not
-    :ivar acted: False where it is only said: in a dry run, and for what
-        rules decide while they are not enforced
-    """
-
-    server_id: str
-    step: str
-    why: str
-    error: str | None = None
-    acted: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class Report:
-    """What one sweep did, and what it could not see."""
-
-    done: tuple[Done, ...]
-    unseen: tuple[str, ...] = ()
-
-    @property
-    def failed(self) -> bool:
-        """Return whether something is left to do that should not be."""
-        return bool(self.unseen) or any(d.error for d in self.done)
 
 
 class Sweep:
@@ -104,7 +76,7 @@ class Sweep:
             for server_id in listing.ids
             for found in self._guarded(server_id, self._sweep)
         ]
-        return Report((*done, *self._reask()), listing.unseen)
+        return Report(tuple(done), listing.unseen).joined(self._reask())
 
     def one(self, server_id: str, settle_now: bool = False) -> Report:
         """Sweep one server.
@@ -285,20 +257,20 @@ class Sweep:
         caller = self._mover.caller_for(record.target, "")
         return reader.read(caller, location, keys)
 
-    def _reask(self) -> list[Done]:
+    def _reask(self) -> Report:
         if self._rules is None or self._reader is None:
-            return []
-        acting = self._enforced and not self._dry_run
-        reasking = Reasking(
-            self._mover,
-            self._policy,
-            self._rules,
-            self._reader,
-            dry_run=not acting,
-        )
+            return Report(())
         try:
-            return [Done(*found, acted=acting) for found in reasking.run()]
+            return Reasking(
+                self._mover,
+                self._policy,
+                self._rules,
+                self._reader,
+                dry_run=self._dry_run or not self._enforced,
+            ).run()
         except Exception as e:
             LOG.warning("asking again failed", exc_info=True)
             error = f"{type(e).__name__}: {e}"
-            return [Done("-", "ask again", "deletes have not ended", error)]
+            return Report(
+                (Done("-", "ask again", "deletes have not ended", error),)
+            )

@@ -108,6 +108,7 @@ class PendingDelete:
     :ivar owner: whose the server is
     :ivar operation: ``delete`` or ``force_delete``
     :ivar request_id: of the request that sent it
+    :ivar sent: when it was sent (UTC, naive)
     """
 
     server_id: str
@@ -115,7 +116,20 @@ class PendingDelete:
     owner: Owner
     operation: str
     request_id: str
+    sent: datetime
     locked: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """The deletes that were accepted and have not ended.
+
+    :ivar deletes: one a server, the first of the present attempt
+    :ivar unseen: what did not answer, in words (``cell two``)
+    """
+
+    deletes: tuple[PendingDelete, ...]
+    unseen: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +162,7 @@ class Looking(Protocol):
 
     def pending_deletes(
         self, projects: Sequence[str], older_than: float
-    ) -> tuple[PendingDelete, ...]:
+    ) -> Pending:
         """Return deletes that have been accepted for so many seconds.
 
         Servers of the given projects are left out.

@@ -17,11 +17,13 @@ from state_policy.engine.ports.moving import (
     Listing,
     MovingError,
     Owner,
+    Pending,
     PendingDelete,
     Server,
     Usage,
 )
 from state_policy.engine.ports.reading import Caller
+from state_policy.quarantine.record import load
 
 START = datetime(2026, 1, 1)
 
@@ -131,6 +133,7 @@ class Memory:
             found,
             mapped=self.mapping[server_id],
             record=texts[-1] if texts else None,
+            recorded_at=load(texts[-1]).at if texts else None,
         )
 
     def held(self, projects: Sequence[str]) -> Listing:
@@ -152,8 +155,8 @@ class Memory:
 
     def pending_deletes(
         self, projects: Sequence[str], older_than: float
-    ) -> tuple[PendingDelete, ...]:
-        return self.pending
+    ) -> Pending:
+        return Pending(self.pending, self.unseen)
 
     def moved_within(self, projects: Sequence[str], seconds: float) -> int:
         return self.moved

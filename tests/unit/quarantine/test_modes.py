@@ -12,11 +12,17 @@ import pytest
 from state_policy import conf, deploy, rules
 from state_policy.cmd import app
 from state_policy.drivers.memory import Driver, MemoryServer
-from state_policy.engine.ports.moving import PendingDelete
+from state_policy.engine.ports.moving import Pending, PendingDelete
 from state_policy.engine.ruleset import RuleSet
 from state_policy.quarantine import sweep
 from state_policy.quarantine.conceal import Wish, conceal
-from tests.unit.quarantine.memory import KEEPER, OWNER, Memory, Policy
+from tests.unit.quarantine.memory import (
+    KEEPER,
+    OWNER,
+    START,
+    Memory,
+    Policy,
+)
 
 RULES = """
 "server:delete:quarantine": "server.task_state:deleting"
@@ -47,7 +53,7 @@ def mover() -> Memory:
     assert steps(sweep.Sweep(mover, Policy())) == [("settled", "settle", True)]
     mover.add("deleting", task_state="deleting")
     mover.pending = (
-        PendingDelete("deleting", OWNER, OWNER, "delete", "req-2"),
+        PendingDelete("deleting", OWNER, OWNER, "delete", "req-2", START),
     )
     return mover
 
@@ -129,9 +135,7 @@ def test_dry_run(mover: Memory, reader: Driver, found_rules: RuleSet) -> None:
 class Broken(Memory):
     """A mover that cannot look for deletes that have not ended."""
 
-    def pending_deletes(
-        self, projects: object, older_than: float
-    ) -> tuple[PendingDelete, ...]:
+    def pending_deletes(self, projects: object, older_than: float) -> Pending:
         raise RuntimeError("the API database is gone")
 
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Sequence, Set
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,13 +12,14 @@ import pytest
 
 from state_policy import rules
 from state_policy.engine.facts import Facts
-from state_policy.engine.ports.moving import Owner, PendingDelete
+from state_policy.engine.ports.moving import Owner, Pending, PendingDelete
 from state_policy.engine.ports.reading import Caller, Location, UnreadError
 from state_policy.engine.ruleset import RuleSet
+from state_policy.quarantine import operator
 from state_policy.quarantine.conceal import conceal
 from state_policy.quarantine.record import load
 from state_policy.quarantine.sweep import Sweep
-from tests.unit.quarantine.memory import OWNER, Memory, Policy
+from tests.unit.quarantine.memory import KEEPER, OWNER, START, Memory, Policy
 from tests.unit.quarantine.test_deaths import WISH
 
 
@@ -53,7 +54,7 @@ class Reader:
 
 
 DELETING = {"server.vm_state": "active", "server.task_state": "deleting"}
-PENDING = PendingDelete("s", OWNER, OWNER, "delete", "req-9")
+PENDING = PendingDelete("s", OWNER, OWNER, "delete", "req-9", START)
 
 
 def load_rules(directory: Path, text: str) -> RuleSet:
@@ -136,6 +137,56 @@ def test_excluded_is_left(quarantine: RuleSet) -> None:
     assert memory.steps == []
 
 
+@pytest.mark.parametrize("how", [{"dry_run": True}, {"enforced": False}])
+@pytest.mark.parametrize(
+    ("store", "row", "reason"),
+    [
+        ({}, {"volumes": ("v",)}, "it has volumes and its host is alive"),
+        ({}, {"locked_by": "owner"}, "it is locked"),
+        ({"full": frozenset({KEEPER.project_id})}, {}, "full"),
+        (
+            {"moved": 100},
+            {},
+            "100 servers came into quarantine within an hour",
+        ),
+    ],
+)
+def test_what_would_not_be_moved_is_not_announced(
+    quarantine: RuleSet,
+    how: dict[str, bool],
+    store: dict[str, Any],
+    row: dict[str, Any],
+    reason: str,
+) -> None:
+    """What is only said has all the reasons of what is done."""
+    memory = pending(PENDING, **row)
+    for name, value in store.items():
+        setattr(memory, name, value)
+    reader = Reader(DELETING)
+    (done,) = Sweep(memory, Policy(), quarantine, reader, **how).run().done
+    assert (done.step, done.acted, done.error) == ("leave", False, None)
+    assert done.why == f"its delete has not ended, but {reason}"
+    assert swept(memory, quarantine, reader) == []
+    assert memory.steps == []
+
+
+def test_what_was_released_is_left(quarantine: RuleSet) -> None:
+    """Until it is deleted anew: its old delete may be stuck still."""
+    memory, reader = pending(PENDING), Reader(DELETING)
+    assert swept(memory, quarantine, reader) == ["conceal"]
+    memory.pass_time(60)
+    operator.release_one(memory, Policy(), "s")
+    assert swept(memory, quarantine, reader) == []
+    (done,) = (
+        Sweep(memory, Policy(), quarantine, reader, dry_run=True).run().done
+    )
+    assert done.why == "its delete has not ended, but it was released since"
+    memory.pass_time(60)
+    memory.pending = (replace(PENDING, sent=memory.time),)
+    memory.pass_time(60)
+    assert swept(memory, quarantine, reader) == ["conceal"]
+
+
 def settled(**more: Any) -> Memory:
     memory = Memory()
     memory.add("s", **more)
@@ -198,7 +249,20 @@ def test_facts_that_cannot_be_read_do_not_act(tmp_path: Path) -> None:
     assert swept(memory, found, reader) == []
 
 
-def test_what_cannot_be_seen_is_told() -> None:
+def test_what_cannot_be_seen_is_told(quarantine: RuleSet) -> None:
     report = Sweep(Memory(unseen=("cell2",)), Policy()).run()
     assert report.unseen == ("cell2",)
     assert report.failed
+    blind = Blind(unseen=("cell2",))
+    report = Sweep(blind, Policy(), quarantine, Reader(DELETING)).run()
+    assert report.unseen == ("cell1", "cell2")
+    assert report.failed
+
+
+class Blind(Memory):
+    """A cell has more to answer when deletes are asked for, and does not."""
+
+    def pending_deletes(
+        self, projects: Sequence[str], older_than: float
+    ) -> Pending:
+        return Pending((), ("cell1", "cell2"))

@@ -31,7 +31,7 @@ from state_policy.engine.ports.moving import (
     Listing,
     MovingError,
     Owner,
-    PendingDelete,
+    Pending,
     Server,
     Usage,
 )
@@ -94,7 +94,7 @@ class Mover:
 
     def pending_deletes(
         self, projects: Sequence[str], older_than: float
-    ) -> tuple[PendingDelete, ...]:
+    ) -> Pending:
         """Return deletes that were accepted so long ago and have not ended."""
         return finding.pending_deletes(self._cells, projects, older_than)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import timedelta
 from typing import Any, TypeVar
 
 import sqlalchemy as sa
@@ -17,8 +18,14 @@ from nova.db.main import models
 from oslo_utils import timeutils
 
 from state_policy.drivers.nova.cells import Cells
+from state_policy.drivers.nova.facts import changing
 from state_policy.drivers.nova.moving import contexts, registry, rows
-from state_policy.engine.ports.moving import Listing, Owner, PendingDelete
+from state_policy.engine.ports.moving import (
+    Listing,
+    Owner,
+    Pending,
+    PendingDelete,
+)
 
 LOG = logging.getLogger(__name__)
 
@@ -34,6 +41,9 @@ _ROW = models.Instance
 #: Instance actions that a request to delete leaves. Nova 34 writes ``delete``
 #: for forceDelete too.
 _DELETES = {"delete": "delete", "forceDelete": "force_delete"}
+#: What ends an attempt to delete. A reset does here: a delete after it is of
+#: whoever sent that one.
+_OTHERS = sorted(changing.OTHERS | {changing.RESET})
 
 
 def held(cells: Cells, projects: Sequence[str]) -> Listing:
@@ -123,22 +133,20 @@ def _hidden_among(cell: Any, server_ids: list[str]) -> bool:
 
 def pending_deletes(
     cells: Cells, projects: Sequence[str], older_than: float
-) -> tuple[PendingDelete, ...]:
+) -> Pending:
     """Return deletes that have been accepted for so many seconds."""
     wanted = tuple(projects)
-    found, _ = _gather(cells, lambda cell: _pending_in(cell, wanted), BUDGET)
-    now = timeutils.utcnow()
-    return tuple(
-        pending
-        for pendings in found
-        for pending, began in pendings
-        if (now - began).total_seconds() >= older_than
+    found, unseen = _gather(
+        cells, lambda cell: _pending_in(cell, wanted), BUDGET
+    )
+    latest = timeutils.utcnow() - timedelta(seconds=older_than)
+    return Pending(
+        tuple(one for ones in found for one in ones if one.sent <= latest),
+        unseen,
     )
 
 
-def _pending_in(
-    cell: Any, projects: tuple[str, ...]
-) -> list[tuple[PendingDelete, Any]]:
+def _pending_in(cell: Any, projects: tuple[str, ...]) -> list[PendingDelete]:
     query = sa.select(
         _ROW.uuid, _ROW.project_id, _ROW.user_id, _ROW.locked
     ).where(
@@ -147,31 +155,70 @@ def _pending_in(
         _ROW.project_id.not_in(projects),
         _not_hidden(),
     )
+    servers = {row.uuid: row for row in rows.select(cell, query)}
     return [
-        pending
-        for row in rows.select(cell, query)
-        if (pending := _first_delete(cell, row)) is not None
+        _pending(servers[server_id], delete)
+        for chunk in _chunks(sorted(servers))
+        for server_id, delete in _first_deletes(cell, chunk).items()
     ]
 
 
-def _first_delete(cell: Any, row: Any) -> tuple[PendingDelete, Any] | None:
-    """Return the first delete since another operation, and when it began."""
-    first = None
-    for action in rows.actions(cell, row.uuid):
-        if action.action not in _DELETES:
-            break
-        first = action
-    if first is None:
-        return None
-    pending = PendingDelete(
+def _pending(row: Any, delete: Any) -> PendingDelete:
+    return PendingDelete(
         server_id=row.uuid,
-        sender=Owner(first.project_id or "", first.user_id or ""),
+        sender=Owner(delete.project_id or "", delete.user_id or ""),
         owner=Owner(row.project_id, row.user_id),
-        operation=_DELETES[first.action],
-        request_id=first.request_id or "",
+        operation=_DELETES[delete.action],
+        request_id=delete.request_id or "",
+        sent=delete.start_time,
         locked=bool(row.locked),
     )
-    return pending, first.start_time
+
+
+def _first_deletes(cell: Any, server_ids: Iterable[str]) -> dict[str, Any]:
+    """Return the first delete of the present attempt of each server.
+
+    One that ended in an error is no part of what a later one began.
+    """
+    first: dict[str, Any] = {}
+    failed: dict[str, bool] = {}
+    for delete in rows.select(cell, _deletes(server_ids)):
+        server_id = delete.instance_uuid
+        if failed.get(server_id, True):
+            first[server_id] = delete
+        failed[server_id] = delete.message == "Error"
+    return first
+
+
+def _deletes(server_ids: Iterable[str]) -> Any:
+    """Return the query for the deletes since another operation, in order.
+
+    One query for many servers, for thousands may be deleting. Where both
+    came in one second the delete is the later: it is under way.
+    """
+    table = models.InstanceAction.__table__
+    of_servers = (
+        table.c.instance_uuid.in_(list(server_ids)),
+        table.c.deleted == 0,
+    )
+    other = (
+        sa.select(
+            table.c.instance_uuid, sa.func.max(table.c.created_at).label("at")
+        )
+        .where(*of_servers, table.c.action.in_(_OTHERS))
+        .group_by(table.c.instance_uuid)
+        .subquery()
+    )
+    return (
+        sa.select(table)
+        .outerjoin(other, other.c.instance_uuid == table.c.instance_uuid)
+        .where(
+            *of_servers,
+            table.c.action.in_(sorted(_DELETES)),
+            sa.or_(other.c.at.is_(None), table.c.created_at >= other.c.at),
+        )
+        .order_by(table.c.created_at, table.c.id)
+    )
 
 
 def _gather(
