@@ -6,6 +6,7 @@ from __future__ import annotations
 import copy
 import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
 from nova import objects
@@ -13,6 +14,8 @@ from nova.network import model as network_model
 from nova.network import neutron
 from nova.scheduler.client import report
 
+from state_policy.drivers.nova.moving import surroundings
+from state_policy.engine.ports.moving import MovingError
 from state_policy.quarantine import operator
 from tests.functional.harness import surgery
 from tests.functional.quarantine.support import KEEPER, RequestCase
@@ -43,6 +46,17 @@ class PortCase(RequestCase):
             )
             cache.network_info = network_model.NetworkInfo([])
             cache.save()
+
+    def refuse(self, method: str) -> Callable[[], None]:
+        """Have Neutron refuse something; return what makes it work again."""
+        path = f"nova.tests.fixtures.neutron.NeutronFixture.{method}"
+        original = getattr(type(self.neutron), method)
+
+        def fail(*args: Any, **kwargs: Any) -> Any:
+            raise RuntimeError("503 of the network service")
+
+        self.stub_out(path, fail)
+        return lambda: self.stub_out(path, original)
 
     def assert_free(self, port_id: str) -> None:
         """The port is there and bound to nothing."""
@@ -81,11 +95,18 @@ class TestRelease(PortCase):
         self.neutron._ports[late] = copy.deepcopy(self.neutron.port_2)
         server = self.boot(networks=[{"port": self.owned}, {"port": late}])
         self.empty_cache(server)
-        self.stub_out(
-            "state_policy.drivers.nova.moving.surroundings.bound_ports",
-            lambda server_id: frozenset({self.owned}),
+        place = "state_policy.drivers.nova.moving.surroundings.bound_ports"
+        look = surroundings.bound_ports
+
+        def looked(server_id: str) -> frozenset[str]:
+            self.stub_out(place, look)
+            return frozenset({self.owned})
+
+        self.stub_out(place, looked)
+        refused = self.assertRaises(
+            MovingError, self.mover.release_ports, server, ()
         )
-        self.mover.release_ports(server, ())
+        self.assertIn(late, str(refused))
         self.assert_free(self.owned)
         self.assertEqual(server, self.port(late)["device_id"])
 
@@ -93,7 +114,12 @@ class TestRelease(PortCase):
         server = self.boot(networks=[{"uuid": self.neutron.network_1["id"]}])
         (made,) = self.mover.look(server).ports
         self.assertTrue(made.made_by_compute)
+        mend = self.refuse("delete_port")
         self.assertEqual(204, self.delete(server).status)
+        self.assertEqual(server, self.port(made.id)["device_id"])
+        self.assertEqual((made,), self.mover.look(server).ports)
+        mend()
+        self.assertEqual(["finish ports", "settle"], self.swept())
         self.assertIsNone(self.port(made.id))
 
     def test_port_that_left_is_left_alone(self) -> None:
@@ -110,6 +136,11 @@ class TestRelease(PortCase):
         self.assertEqual(204, self.delete(server).status)
         self.assertEqual(["settle"], self.swept())
         self.neutron._ports[self.owned]["device_id"] = server
+        mend = self.refuse("update_port")
+        (failed,) = self.sweep().done
+        self.assertEqual("finish ports", failed.step)
+        self.assertIn(f"still bound: port {self.owned}", str(failed.error))
+        mend()
         self.assertEqual(["finish ports"], self.swept())
         self.assert_free(self.owned)
 
@@ -129,6 +160,17 @@ class TestKept(PortCase):
         # row's project, and these are not: so it is on a real cloud. The
         # fixture does not know whose a port is.
         self.empty_cache(server)
+        mend = self.refuse("update_port")
+        self.assertRaises(
+            MovingError,
+            operator.purge_one,
+            self.mover,
+            self.policy,
+            server,
+        )
+        self.assertEqual(server, self.port(self.owned)["device_id"])
+        self.assert_settled(server)
+        mend()
         operator.purge_one(self.mover, self.policy, server)
         self.wait_for(lambda: surgery.row(server)["deleted"], "deleted")
         self.assert_free(self.owned)

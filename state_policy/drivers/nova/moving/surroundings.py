@@ -38,6 +38,8 @@ def release_ports(
     lists the ports once more, and deletes what it does not find in the cache
     as its owner's. Nova binds ports while a build goes on, and one that came
     in between would be lost. Ports that have left the server are not touched.
+
+    :raises MovingError: where a port is still bound afterwards
     """
     client = neutron.get_client(contexts.admin(), admin=True)
     bound = bound_ports(server_id)
@@ -45,15 +47,26 @@ def release_ports(
         instance = objects.Instance.get_by_uuid(
             cell, server_id, expected_attrs=["info_cache"]
         )
+        records = objects.VirtualInterfaceList.get_by_instance_uuid(
+            cell, server_id
+        )
         known = {vif["id"] for vif in instance.get_network_info() or ()}
+        known |= {record.uuid for record in records}
         if not bound and not known:
             return
         made = bound & set(made_by_compute)
         network_api._unbind_ports(cell, sorted(bound - made), client)
         for port in sorted(made):
             _delete_port(client, port)
-        objects.VirtualInterface.delete_by_instance_uuid(cell, server_id)
-        _forget(instance.info_cache, bound | known)
+        # What fails is only logged, by Nova too: what is free says Neutron.
+        left = bound_ports(server_id)
+        free = (bound | known) - left
+        for record in records:
+            if record.uuid in free:
+                record.destroy()
+        _forget(instance.info_cache, free)
+    if left:
+        raise MovingError(f"still bound: port {', '.join(sorted(left))}")
 
 
 def _delete_port(client: Any, port: str) -> None:
@@ -61,6 +74,8 @@ def _delete_port(client: Any, port: str) -> None:
         client.delete_port(port)
     except neutron.neutron_client_exc.PortNotFoundClient:
         LOG.debug("port %s is gone already", port)
+    except Exception:
+        LOG.warning("port %s is not deleted", port, exc_info=True)
 
 
 def _forget(cache: Any, ports: Set[str]) -> None:
