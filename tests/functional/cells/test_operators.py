@@ -102,6 +102,8 @@ class TestCommands(CellsCase):
             {(row["ID"], row["Step"], row["Result"]) for row in rows},
         )
         self.assertIn(second, err)
+        # nor was it known which deletes have not ended there
+        self.assertIn("could not be seen: cell cell2\n", err)
         trouble.end()
         self.assert_settled(first)
         self.assertEqual(KEEPER.project_id, self.mapped(second))

@@ -185,20 +185,32 @@ class TestSearch(RequestCase):
     """Deletes that have not ended are looked for every minute."""
 
     def test_by_its_index(self) -> None:
-        server = self.boot()
-        with self.statements(every_thread=True) as statements:
-            self.mover.pending_deletes((base.QUARANTINE_PROJECT,), 0)
-        (query,) = {
-            text
-            for name, text in statements.seen
-            if name == "cell1" and "task_state = " in text
-        }
+        servers = [self.boot() for _ in range(2)]
+        surgery.set_row(servers[0], task_state="deleting")
+        query, actions = self._queries()
         # SQLite refuses a query that cannot use the index it is told to.
         index = "instances_task_state_updated_at_idx"
         told = query.replace(
             "FROM instances", f"FROM instances INDEXED BY {index}"
         )
-        self.assertIn(f"{index} (task_state=?", self._plan(server, told))
+        self.assertIn(f"{index} (task_state=?", self._plan(servers[0], told))
+        plan = self._plan(servers[0], actions)
+        self.assertIn("instance_uuid_idx (instance_uuid=?", plan)
+        self.assertNotIn("SCAN instance_actions", plan)
+        # however many servers are being deleted: thousands, on a bad day
+        surgery.set_row(servers[1], task_state="deleting")
+        self.assertEqual(2, len(self._queries()))
+
+    def _queries(self) -> list[str]:
+        """Return what the search asks of the cell, in order."""
+        with self.statements(every_thread=True) as statements:
+            self.mover.pending_deletes((base.QUARANTINE_PROJECT,), 0)
+        return [
+            text
+            for name, text in statements.seen
+            if name == "cell1"
+            and ("task_state = " in text or "FROM instance_actions" in text)
+        ]
 
     def _plan(self, server: str, query: str) -> str:
         with surgery.cell_of(server) as cell:

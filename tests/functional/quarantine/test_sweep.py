@@ -30,12 +30,11 @@ class TestEarlyDelete(RequestCase):
         self.assertEqual([], self.swept())
         self.assertEqual([server], self.listed())
         surgery.make_older(server, minutes=10)
-        # a lock that came since is respected
-        surgery.set_row(server, locked=True, locked_by="admin")
+        # a lock that came since is respected, and forgotten with its end
+        self.assertEqual(202, self.act(server, "lock").status)
         self.assertEqual([], self.swept())
-        surgery.set_row(server, locked=False, locked_by=None)
-        self.assertEqual(["conceal"], self.swept(dry_run=True))
-        self.assertEqual([server], self.listed())
+        self.assertEqual(202, self.act(server, "unlock").status)
+        self._announces(server, "conceal", "its delete has not ended")
         self.assertEqual(["conceal"], self.swept())
         self.assert_concealed(server)
         (found,) = self.records(server)
@@ -46,11 +45,33 @@ class TestEarlyDelete(RequestCase):
             if action["action"] == "delete"
         ]
         self.assertEqual(asked, [found.request_id])
+        # who releases it while the delete is stuck is not contradicted
+        operator.release_one(self.mover, self.policy, server)
+        self._announces(
+            server,
+            "leave",
+            "its delete has not ended, but it was released since",
+        )
+        self.assertEqual([], self.swept())
+        self.assert_owners(server)
+        # but its owner is heard who deletes it once more
+        self.assertEqual(204, self.delete(server).status)
+        self.assert_concealed(server)
         hold.release()
         self.wait_for(lambda: surgery.row(server)["deleted"], "deleted")
         self.assertIn("give back", self.swept())
         self.wait_for(lambda: not self.guests(), "no guest")
         self.assertIsNone(self.charged(server))
+
+    def _announces(self, server: str, step: str, why: str) -> None:
+        """A sweep that does not act says this, and does nothing."""
+        for how in ({"dry_run": True}, {"enforced": False}):
+            (done,) = self.sweep(**how).done
+            self.assertEqual(
+                (server, step, why, False),
+                (done.server_id, done.step, done.why, done.acted),
+            )
+        self.assertEqual([server], self.listed())
 
     def test_not_for_others_deletes(self) -> None:
         """An administrator's delete is not asked again as the owner's."""
@@ -59,6 +80,19 @@ class TestEarlyDelete(RequestCase):
         answer = self.delete(server, who=base.OPERATOR)
         self.assertEqual(204, answer.status)
         hold.wait_reached()
+        surgery.make_older(server, minutes=10)
+        self.assertEqual([], self.swept())
+        self.assertFalse(surgery.row(server)["hidden"])
+        # nor is the owner's, after which an administrator has reset it
+        server = self.boot()
+        self.assertEqual(204, self.delete(server).status)
+        self.wait_task(server, "deleting")
+        surgery.make_older(server, minutes=10)
+        body = {"os-resetState": {"state": "active"}}
+        self.assertEqual(202, self.act(server, body, who=base.OPERATOR).status)
+        answer = self.delete(server, who=base.OPERATOR)
+        self.assertEqual(204, answer.status)
+        self.wait_task(server, "deleting")
         surgery.make_older(server, minutes=10)
         self.assertEqual([], self.swept())
         self.assertFalse(surgery.row(server)["hidden"])
