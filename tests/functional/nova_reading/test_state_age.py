@@ -199,13 +199,23 @@ class TestStateAge(ReadingTestCase):
         surgery.set_row(server, task_state="rescuing", updated_at=at)
         self.assert_age(server, 7 * 60, exact=False)
 
-    def test_error_counts_from_the_fault(self) -> None:
+    def test_error(self) -> None:
+        """One Nova for both."""
+        running = self.boot()
+        self.error_counts_from_the_fault()
+        self.error_without_a_trace_is_a_lower_bound(running)
+
+    def fail(self, step: str, error: Exception) -> None:
+        """Let a step of the virt driver fail."""
+
+        def failing(*_: Any, **__: Any) -> None:
+            raise error
+
+        self.stub_out(f"nova.virt.fake.FakeDriver.{step}", failing)
+
+    def error_counts_from_the_fault(self) -> None:
         """A failed build is not marked as an error in its action."""
-
-        def fail(*_: Any, **__: Any) -> None:
-            raise exception.NovaException("no")
-
-        self.stub_out("nova.virt.fake.FakeDriver.spawn", fail)
+        self.fail("spawn", exception.NovaException("no"))
         server = self.boot(expected="ERROR")
         surgery.make_older(server, hours=9)
         table = models.InstanceFault.__table__
@@ -227,6 +237,34 @@ class TestStateAge(ReadingTestCase):
         )
         surgery.make_older(server, minutes=10)
         self.assert_age(server, 600)
+
+    def error_without_a_trace_is_a_lower_bound(self, server: str) -> None:
+        """As a compute service sets it that cannot plug the interfaces."""
+        surgery.make_older(server, hours=40 * 24)
+        self.fail("plug_vifs", exception.VirtualInterfacePlugException())
+        self.restart_compute_service(self.computes["compute"])
+        assert surgery.row(server)["vm_state"] == "error"
+        assert len(surgery.actions(server)) == 1
+        self.assert_age(server, 0, exact=False)
+        # A fault from before an operation that went well says nothing.
+        self.faulted(server, minutes=90)
+        self.began(server, "reboot", 60)
+        self.assert_age(server, 0, exact=False)
+        self.faulted(server, minutes=30)
+        self.assert_age(server, 30 * 60)
+        self.began(server, "rebuild", 20)
+        self.failed(server, "rebuild")
+        self.assert_age(server, 20 * 60)
+
+    def faulted(self, server: str, minutes: float) -> None:
+        """Write a fault of so many minutes ago."""
+        at = timeutils.utcnow() - datetime.timedelta(minutes=minutes)
+        surgery.execute(
+            server,
+            sa.insert(models.InstanceFault.__table__).values(
+                instance_uuid=server, code=500, created_at=at, deleted=0
+            ),
+        )
 
     def failed_operation_leaves_the_state(self) -> None:
         server = self.boot()

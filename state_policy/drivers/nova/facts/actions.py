@@ -27,12 +27,12 @@ def current(server: Server, seen: History) -> Action | None:
 
 
 def _led_to(action: Action, vm_state: str | None) -> bool:
-    # A failed operation leaves a server where it was, or in ERROR; and an
-    # operation can fail without being marked as such (a build does).
-    if vm_state == "error" or action.message == "Error":
+    # A failed operation leaves a server where it was, or in ERROR.
+    if action.message == "Error" or action.name == changing.RESET:
         return True
-    if action.name == changing.RESET or action.name in changing.KEEPING:
-        return True
+    # Nova takes these of servers that are not in ERROR only.
+    if action.name in changing.KEEPING:
+        return vm_state != "error"
     return action.name in changing.ENDING.get(vm_state or "", frozenset())
 
 
@@ -46,13 +46,15 @@ def state_age(
     The start of the operation that made the state, or the fault that did if
     that came later; for a build without one the creation; else the last
     change of the row, which anything moves (a new name, a lock) and which is
-    therefore a lower bound only.
+    therefore a lower bound only. So it is for ERROR without a trace: a
+    compute service that starts sets it and writes down neither a fault nor an
+    action (nova.compute.manager, 34.0.0).
 
     :param failed: when it failed last, for one in ERROR
     """
     began = current(server, seen)
     started = began.started if began else None
-    if failed is not None and server.task_state is None:
+    if failed is not None and _of_present(failed, server, seen):
         return age(max(failed, started or failed))
     if server.vm_state == "building" and server.task_state is None:
         return age(server.created_at)
@@ -62,6 +64,21 @@ def state_age(
         return age(server.created_at)
     changed = server.updated_at or server.created_at
     return age(changed, exact=False)
+
+
+def _of_present(
+    failed: datetime.datetime, server: Server, seen: History
+) -> bool:
+    """Return whether a fault may have made the present state.
+
+    Not one before an operation that went well: ERROR came after that.
+    """
+    if server.task_state is not None:
+        return False
+    newest = seen.last(changing.CHANGING)
+    if newest is None or _led_to(newest, server.vm_state):
+        return True
+    return newest.started is None or failed >= newest.started
 
 
 def _deleting(server: Server) -> bool:
