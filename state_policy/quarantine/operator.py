@@ -121,6 +121,32 @@ def purge_one(
     return Done(one.server.id, "purge", "it was asked for", acted=not dry_run)
 
 
+def refuse_to_sweep(
+    mover: Mover, policy: Policy, server_id: str, settle_now: bool = False
+) -> None:
+    """Refuse where a sweep of one server has nothing to do with it.
+
+    :param settle_now: whether it is to be settled whatever runs on it. Then
+        it has to be concealed, or deleted meanwhile: what is being released
+        does not turn round
+    :raises RefusedError: where it has not
+    :raises MovingError: where its cell does not answer
+    """
+    one = find(mover, policy, server_id)
+    if one is None or (
+        one.phase in (Phase.NATIVE, Phase.RELEASING)
+        and one.next.step is plans.Step.NOTHING
+    ):
+        raise RefusedError(f"server {server_id} is not in quarantine")
+    if one.phase is Phase.DELETED:
+        if one.next.step is not plans.Step.GIVE_BACK:
+            raise RefusedError(f"server {server_id} is deleted")
+    elif settle_now and one.phase is not Phase.CONCEALED:
+        raise RefusedError(
+            f"server {server_id} is not concealed, its phase is {one.phase}"
+        )
+
+
 def _movable(
     mover: Mover, policy: Policy, server_id: str
 ) -> tuple[Held, Record]:

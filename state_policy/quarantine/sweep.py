@@ -14,12 +14,14 @@ from state_policy.engine.facts import Facts
 from state_policy.engine.ports.moving import GoneError, Mover, Server
 from state_policy.engine.ports.reading import Reader, UnreadError
 from state_policy.engine.ruleset import Rule, RuleSet
-from state_policy.quarantine import finish, purge, release
+from state_policy.quarantine import finish, operator, purge, release
 from state_policy.quarantine.plan import (
+    Phase,
     Plan,
     Step,
     age,
     completed,
+    phase,
     plan,
     stranded,
 )
@@ -83,9 +85,14 @@ class Sweep:
 
         :param settle_now: settle it although something still runs, which
             may then never end
+        :raises RefusedError: where it is not in quarantine, or is to be
+            settled and not concealed
         """
 
         def work(found: str) -> list[Done]:
+            operator.refuse_to_sweep(
+                self._mover, self._policy, found, settle_now
+            )
             return self._sweep(found, settle_now)
 
         return Report(tuple(self._guarded(server_id, work)))
@@ -95,6 +102,8 @@ class Sweep:
     ) -> list[Done]:
         try:
             return work(server_id)
+        except operator.RefusedError:
+            raise
         except GoneError:
             # What is to be done about it is for the next sweep to see.
             LOG.info("server %s was deleted meanwhile", server_id)
@@ -115,7 +124,9 @@ class Sweep:
             return [Done(server_id, str(found.step), found.why, error)]
         if record is None:
             return []
-        if settle_now and server.hidden and not server.deleted:
+        if settle_now and phase(server, record, self._policy) is (
+            Phase.CONCEALED
+        ):
             found = Plan(Step.SETTLE, "it was asked for")
         done = self._finish(server, record, found)
         if any(d.error and d.step == "finish mapping" for d in done):
