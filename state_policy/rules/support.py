@@ -7,6 +7,7 @@ from collections.abc import Collection
 
 from state_policy.engine.decision import Verdict
 from state_policy.engine.ruleset import RuleSet
+from state_policy.rules.defaults import QUARANTINE_RULES
 from state_policy.rules.faults import Fault
 
 #: The suffix whose rule is no verdict of its own.
@@ -14,29 +15,37 @@ EVIDENCE = "evidence"
 
 
 def unsupported(rules: RuleSet, carried_out: Collection[str]) -> list[Fault]:
-    """Return a fault for each stated suffix whose effect does not exist.
+    """Return a fault for each stated rule whose effect does not exist.
 
-    A suffix that is never true (``!``) asks for nothing.
+    A rule that is never true (``!``) asks for nothing.
 
     :param rules: the rule set
     :param carried_out: names of the effects there are (``deny``,
         ``quarantine``), ``evidence`` among them where evidence is kept
     """
-    wanted = {*Verdict, EVIDENCE} - {Verdict.ALLOW, Verdict.DENY}
-    missing = wanted - set(carried_out)
     faults = []
     for name, place in rules.sources.items():
-        parts = name.split(":")
-        if parts[0] != "server" or len(parts) != 3:
+        effect = _effect(name)
+        if effect is None or effect in carried_out:
             continue
-        if parts[2] in missing and rules.rules[name].constant is not False:
+        if rules.rules[name].constant is not False:
             file, _, line = place.rpartition(":")
-            faults.append(
-                Fault(
-                    file,
-                    int(line),
-                    f"`{name}`: the filter does not carry out"
-                    f" `{parts[2]}` yet",
-                )
-            )
+            reason = _reason(effect)
+            faults.append(Fault(file, int(line), f"`{name}`: {reason}"))
     return faults
+
+
+def _effect(name: str) -> str | None:
+    """Return the effect that a rule asks for, None for a plain one."""
+    if name in QUARANTINE_RULES:
+        return Verdict.QUARANTINE
+    parts = name.split(":")
+    if parts[0] == "server" and len(parts) == 3:
+        return parts[2]
+    return None
+
+
+def _reason(effect: str) -> str:
+    if effect == Verdict.QUARANTINE:
+        return "the quarantine is off ([state_policy_quarantine] enabled)"
+    return f"the filter does not carry out `{effect}` yet"

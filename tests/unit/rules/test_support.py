@@ -11,6 +11,8 @@ RULES = """\
 "server:stop:brake": "project.deletes:10m:>50"
 "server:stop:escalate": "!"
 "server:stop:evidence": "@"
+"quarantine:purge": "quarantine.completed:true"
+"quarantine:release": "!"
 "class:any": "not server.cell_up:false"
 """
 
@@ -34,10 +36,17 @@ def test_named_with_file_and_line(rules, tmp_path):
     ]
 
 
-def test_what_is_carried_out_is_no_fault(rules):
+def test_what_is_carried_out_is_no_fault(rules, tmp_path):
     everything = ["quarantine", "wait", "brake", "escalate", "evidence"]
     assert unsupported(rules, everything) == []
-    assert [fault.line for fault in unsupported(rules, everything[1:])] == [1]
+    assert [str(fault) for fault in unsupported(rules, everything[1:])] == [
+        f"{tmp_path}/a.yaml:{line}: `{name}`: the quarantine is off"
+        " ([state_policy_quarantine] enabled)"
+        for line, name in (
+            (1, "server:delete:quarantine"),
+            (6, "quarantine:purge"),
+        )
+    ]
 
 
 def test_defaults_ask_for_nothing():
