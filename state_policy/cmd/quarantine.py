@@ -152,6 +152,12 @@ class QuarantineList(_Command, lister.Lister):  # type: ignore[misc,unused-ignor
         return columns, [_row(one) for one in held]
 
     def _usage(self, works: Works) -> _Table:
+        found = {
+            project: works.mover.usages(project)
+            for project in works.policy.projects
+        }
+        for name in sorted({n for one in found.values() for n in one.unseen}):
+            self.complain(f"could not be seen: {name}")
         return ("Project", "Resource", "In Use", "Limit"), [
             (
                 project,
@@ -159,8 +165,8 @@ class QuarantineList(_Command, lister.Lister):  # type: ignore[misc,unused-ignor
                 usage.used,
                 "-" if usage.limit is None else usage.limit,
             )
-            for project in works.policy.projects
-            for usage in works.mover.usages(project)
+            for project, usages in found.items()
+            for usage in usages.resources
         ]
 
 

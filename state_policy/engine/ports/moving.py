@@ -141,6 +141,17 @@ class Usage:
     limit: int | None
 
 
+@dataclass(frozen=True, slots=True)
+class Usages:
+    """What a project uses, as it is counted when a server is to come.
+
+    :ivar unseen: what did not answer and may hold more (``cell two``)
+    """
+
+    resources: tuple[Usage, ...]
+    unseen: tuple[str, ...] = ()
+
+
 class Looking(Protocol):
     """The half of a mover that changes nothing."""
 
@@ -180,7 +191,7 @@ class Looking(Protocol):
     def no_headroom(self, server_id: str, target: Owner) -> str | None:
         """Return why the target cannot take the server, None where it can."""
 
-    def usages(self, project_id: str) -> tuple[Usage, ...]:
+    def usages(self, project_id: str) -> Usages:
         """Return what a project uses of its limits."""
 
     def bound_ports(self, server_id: str) -> frozenset[str]:

@@ -21,6 +21,7 @@ from state_policy.engine.ports.moving import (
     PendingDelete,
     Server,
     Usage,
+    Usages,
 )
 from state_policy.engine.ports.reading import Caller
 from state_policy.quarantine.record import load
@@ -167,8 +168,8 @@ class Memory:
     def no_headroom(self, server_id: str, target: Owner) -> str | None:
         return "full" if target.project_id in self.full else None
 
-    def usages(self, project_id: str) -> tuple[Usage, ...]:
-        return (Usage("instances", 1, 10),)
+    def usages(self, project_id: str) -> Usages:
+        return Usages((Usage("instances", 1, 10),))
 
     def bound_ports(self, server_id: str) -> frozenset[str]:
         return self.ports[server_id]

@@ -33,7 +33,7 @@ from state_policy.engine.ports.moving import (
     Owner,
     Pending,
     Server,
-    Usage,
+    Usages,
 )
 from state_policy.engine.ports.reading import Caller
 
@@ -112,9 +112,9 @@ class Mover:
             COUNTING, lambda: headroom.lacking(self._cells, server_id, target)
         )
 
-    def usages(self, project_id: str) -> tuple[Usage, ...]:
+    def usages(self, project_id: str) -> Usages:
         """Return what a project uses of its limits."""
-        return surroundings.usages(project_id)
+        return headroom.usages(self._cells, project_id)
 
     def bound_ports(self, server_id: str) -> frozenset[str]:
         """Return the ids of the ports that Neutron gives to a server."""

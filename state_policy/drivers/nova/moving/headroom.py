@@ -18,10 +18,11 @@ from nova import exception, objects
 from nova.compute import utils as compute_utils
 from nova.limit import placement as placement_limits
 from nova.limit import utils as limit_utils
+from nova.quota import QUOTAS
 
 from state_policy.drivers.nova.cells import Cells
 from state_policy.drivers.nova.moving import contexts
-from state_policy.engine.ports.moving import Owner
+from state_policy.engine.ports.moving import Owner, Usage, Usages
 
 
 def lacking(cells: Cells, server_id: str, target: Owner) -> str | None:
@@ -48,6 +49,31 @@ def lacking(cells: Cells, server_id: str, target: Owner) -> str | None:
     except (exception.TooManyInstances, exception.OverQuota) as e:
         return f"no more of {_named(e.kwargs.get('overs'))}"
     return None
+
+
+def usages(cells: Cells, project_id: str) -> Usages:
+    """Return what a project uses of its limits, by the same count."""
+    context = contexts.admin("no")
+    by_rows = not (
+        limit_utils.use_unified_limits()
+        or nova_conf.CONF.quota.count_usage_from_placement
+    )
+    found = QUOTAS.get_project_quotas(context, project_id, usages=not by_rows)
+    used = {name: int(one.get("in_use", 0)) for name, one in found.items()}
+    silent: tuple[str, ...] = ()
+    if by_rows:
+        counts, silent = _rows(cells, context, project_id, None)
+        used = counts["project"]
+    resources = (
+        Usage(name, used[name], _limit(found[name]["limit"]))
+        for name in ("instances", "cores", "ram")
+        if name in found
+    )
+    return Usages(tuple(resources), silent)
+
+
+def _limit(value: Any) -> int | None:
+    return None if value < 0 else int(value)
 
 
 def _named(overs: Any) -> str:
@@ -87,7 +113,7 @@ def _check_rows(
     cells: Cells, context: Any, flavor: Any, target: Owner
 ) -> None:
     user_id = _limited_user(context, target)
-    used = _rows(cells, context, target.project_id, user_id)
+    used, _ = _rows(cells, context, target.project_id, user_id)
     wanted = {"instances": 1, "cores": flavor.vcpus, "ram": flavor.memory_mb}
     values: dict[str, dict[str, int]] = {
         f"{scope}_values": {
@@ -113,20 +139,29 @@ def _limited_user(context: Any, target: Owner) -> str | None:
 
 def _rows(
     cells: Cells, context: Any, project_id: str, user_id: str | None
-) -> dict[str, dict[str, int]]:
+) -> tuple[dict[str, dict[str, int]], tuple[str, ...]]:
     """Count a project's servers, cores and memory, as Nova does.
 
-    :returns: by ``project`` and, where one is asked for, ``user``
+    :returns: by ``project`` and, where one is asked for, ``user``; the names
+        of the cells that did not answer
     """
     mapped = objects.InstanceMappingList.get_counts(
         context, project_id, user_id=user_id
     )
+    in_cells = list(
+        objects.CellMappingList.get_by_project_id(context, project_id)
+    )
     answers = cells.each(
-        objects.CellMappingList.get_by_project_id(context, project_id),
+        in_cells,
         lambda cell: objects.InstanceList.get_counts(
             cell, project_id, user_id=user_id
         ),
         context,
+    )
+    silent = tuple(
+        f"cell {cell.name or cell.uuid}"
+        for cell in in_cells
+        if cell.uuid in answers.failed
     )
     total: dict[str, dict[str, int]] = {}
     for scope, mappings in mapped.items():
@@ -137,4 +172,4 @@ def _rows(
         total[scope]["instances"] = max(
             total[scope]["instances"], mappings["instances"]
         )
-    return total
+    return total, silent

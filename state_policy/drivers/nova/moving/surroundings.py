@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ports, placement, limits and console tokens of a server that moves."""
+"""Ports, placement and console tokens of a server that moves."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ from typing import Any
 from nova import exception, objects
 from nova.network import model as network_model
 from nova.network import neutron
-from nova.quota import QUOTAS
 from nova.scheduler.client import report
 
 from state_policy.drivers.nova.moving import contexts
-from state_policy.engine.ports.moving import MovingError, Owner, Usage
+from state_policy.engine.ports.moving import MovingError, Owner
 
 LOG = logging.getLogger(__name__)
 
@@ -140,19 +139,3 @@ def close_consoles(server_id: str) -> None:
         objects.ConsoleAuthToken.clean_console_auths_for_instance(
             cell, server_id
         )
-
-
-def usages(project_id: str) -> tuple[Usage, ...]:
-    """Return what a project uses, by resource."""
-    found = QUOTAS.get_project_quotas(
-        contexts.admin("no"), project_id, usages=True
-    )
-    return tuple(
-        Usage(
-            name,
-            int(found[name].get("in_use", 0)),
-            None if found[name]["limit"] < 0 else int(found[name]["limit"]),
-        )
-        for name in ("instances", "cores", "ram")
-        if name in found
-    )
