@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a command works with that reads a cloud: an API host's Nova.
 
-The command runs with that host's nova.conf and reads Nova's databases in its
-own process, as the filter does.
+The command runs with that host's nova.conf and api-paste.ini and reads Nova's
+databases in its own process, as the filter does.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+
+from oslo_config import cfg
 
 from state_policy import deploy
 from state_policy.cmd import config, exits
@@ -100,7 +102,7 @@ def connect(options: argparse.Namespace) -> Cloud:
     process = importlib.import_module("state_policy.drivers.nova.process")
     process.start(config.arguments(options))
     try:
-        settings = deploy.build_settings({})
+        settings = config.settings(options, cfg.CONF, deploy.build_settings)
         driver = deploy.build_driver(settings)
     except deploy.DeployError as error:
         raise exits.CommandError(str(error), exits.USAGE) from error

@@ -1,13 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The configuration a command works with: that of an API host."""
+"""The configuration a command works with: that of an API host.
+
+The filter takes options from nova.conf and from its section of api-paste.ini,
+and so do the commands, or they would do something else than the API.
+"""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable, Mapping
+from pathlib import Path
 
 from oslo_config import cfg
 
 from state_policy import conf as our_conf
+from state_policy.cmd import exits, pipelines
+from state_policy.conf import Settings
+
+#: Nova's own; without Nova's code our configuration does not know it.
+_PASTE = cfg.StrOpt("api_paste_config", default="api-paste.ini")
+_WAYS_OUT = (
+    "name the API's with --paste-file, or say with --no-paste-file that the "
+    "options of nova.conf count alone"
+)
+
+
+class NoSectionError(exits.CommandError):
+    """There is no section of the filter to take options from."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"{reason}; {_WAYS_OUT}", exits.USAGE)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -27,6 +49,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="directory with configuration files, read after --config-file; "
         "may be given several times",
+    )
+    paste = parser.add_mutually_exclusive_group()
+    paste.add_argument(
+        "--paste-file",
+        metavar="PATH",
+        help="paste file of the compute API, in which the filter's section "
+        "may set options (default: what [wsgi] api_paste_config names, "
+        "api-paste.ini, beside the configuration files or where Nova looks "
+        "for them)",
+    )
+    paste.add_argument(
+        "--no-paste-file",
+        action="store_true",
+        help="take the options from the configuration files alone; without "
+        "this a command that needs them refuses where there is no paste file "
+        "or no filter in it",
     )
 
 
@@ -54,4 +92,47 @@ def load(options: argparse.Namespace) -> cfg.ConfigOpts:
         usage="state-policy",
     )
     our_conf.register_opts(conf)
+    register_paste(conf)
     return conf
+
+
+def register_paste(conf: cfg.ConfigOpts) -> None:
+    """Let a configuration know which paste file is the API's."""
+    conf.register_opt(_PASTE, group="wsgi")
+
+
+def find_paste(conf: cfg.ConfigOpts) -> Path | None:
+    """Return the paste file that a configuration names, where it is there."""
+    found = conf.find_file(conf.wsgi.api_paste_config)
+    return Path(found) if found else None
+
+
+def settings(
+    options: argparse.Namespace,
+    conf: cfg.ConfigOpts,
+    build: Callable[[Mapping[str, str]], Settings],
+) -> Settings:
+    """Return the settings as the filter has them in the API.
+
+    Nothing is guessed: a command that acts by other options than the API
+    does harm.
+
+    :param conf: knows which paste file is the API's
+    :param build: makes settings of the options of the paste file's section
+    :raises NoSectionError: where that section is not to be found
+    :raises CommandError: where the paste file is not usable
+    :raises SettingsError: where the filters of its pipelines differ
+    """
+    if options.no_paste_file:
+        return build({})
+    named = options.paste_file
+    path = Path(named) if named is not None else find_paste(conf)
+    if path is None:
+        raise NoSectionError(f"{conf.wsgi.api_paste_config} is not found")
+    try:
+        found = pipelines.read(path)
+    except (OSError, ValueError) as error:
+        raise exits.CommandError(f"{path}: {error}", exits.USAGE) from error
+    if not found.used():
+        raise NoSectionError(f"{path}: no pipeline has the filter")
+    return found.settings(build)

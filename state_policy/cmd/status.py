@@ -19,15 +19,20 @@ from oslo_upgradecheck import upgradecheck
 
 from state_policy import conf as our_conf
 from state_policy import deploy
-from state_policy.cmd import pipelines
+from state_policy.cmd import config, pipelines
 from state_policy.conf import Settings, SettingsError
 from state_policy.rules import RulesError
 
 Code = upgradecheck.Code
 Result = upgradecheck.Result
 
-#: Nova's own; without Nova's code our configuration does not know it.
-_PASTE = cfg.StrOpt("api_paste_config", default="api-paste.ini")
+#: As an option of ``state-policy``.
+_PASTE_FILE = cfg.StrOpt(
+    "paste-file",
+    metavar="PATH",
+    help="Paste file of the compute API, where it is not the one that [wsgi] "
+    "api_paste_config names.",
+)
 
 #: oslo.middleware's, of which Nova's pipelines have the filter `sizelimit`.
 _ACCEPTED = cfg.IntOpt("max_request_body_size", default=114688)
@@ -111,14 +116,14 @@ class Checks(upgradecheck.UpgradeCommands):
     def _settings(self) -> Settings:
         settings = Settings.from_conf(self._conf)
         path = self._paste_path()
-        if path is not None:
-            for options in pipelines.read(path).filters.values():
-                settings = settings.with_overrides(options)
-        return settings
+        if path is None:
+            return settings
+        return pipelines.read(path).settings(settings.with_overrides)
 
     def _paste_path(self) -> Path | None:
-        found = self._conf.find_file(self._conf.wsgi.api_paste_config)
-        return Path(found) if found else None
+        if self._conf.paste_file is not None:
+            return Path(self._conf.paste_file)
+        return config.find_paste(self._conf)
 
     # oslo.upgradecheck wants plain functions here.
     _upgrade_checks: tuple[tuple[str, Callable[..., Any]], ...] = (
@@ -143,7 +148,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     os.environ["OS_NOVA_DISABLE_EVENTLET_PATCHING"] = "true"
     conf = cfg.ConfigOpts()
     our_conf.register_opts(conf)
-    conf.register_opt(_PASTE, group="wsgi")
+    conf.register_cli_opt(_PASTE_FILE)
+    config.register_paste(conf)
     conf.register_opt(_ACCEPTED, group="oslo_middleware")
     try:
         return upgradecheck.main(
