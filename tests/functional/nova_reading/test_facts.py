@@ -299,7 +299,7 @@ class TestBuildRequest(ReadingTestCase):
         assert facts["server.tag"] == frozenset()
         assert facts["server.volumes"] == frozenset()
         assert facts["server.volume_backed"] is False
-        assert facts["server.cell_up"] is None
+        assert facts["server.cell_up"] is True
         assert facts["server.attempts"] == 0
         for key in ("server.age", "server.state_age"):
             assert facts[key].exact and facts[key].seconds < 60

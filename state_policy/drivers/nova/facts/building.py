@@ -15,7 +15,8 @@ def facts(server: Server, request: Any) -> Mapping[str, Any]:
     """Return every fact about a build request; it has them all in itself.
 
     What only a cell could have (a host, an action, a migration) is absent,
-    not unread.
+    not unread. No cell is in the way of reading the rest: ``server.cell_up``
+    is true, as it is of a server whose cell answers.
     """
     instance = request.instance
     volumes = [
@@ -28,7 +29,6 @@ def facts(server: Server, request: Any) -> Mapping[str, Any]:
     return {
         **common.facts(server),
         **parts.volumes(_Device(device) for device in volumes),
-        "server.cell_up": None,
         "server.state_age": age(server.created_at),
         "server.attempts": 0,
         "server.running": None,
