@@ -19,6 +19,7 @@ from nova.db.main import models
 
 from state_policy.drivers.nova.cells import Cells
 from state_policy.drivers.nova.moving import contexts, rows
+from state_policy.engine.ports.moving import MovingError
 
 _ROW = models.Instance
 
@@ -50,7 +51,10 @@ def _most(group: Any) -> int:
 
 
 def _hosts(cells: Cells, server_ids: Iterable[str]) -> dict[str, str]:
-    """Return the hosts of living servers, by server; silent cells aside."""
+    """Return the hosts of living servers, by server.
+
+    :raises MovingError: where a cell of one of them does not answer
+    """
     context = contexts.admin()
     wanted = sorted(server_ids)
     mappings = objects.InstanceMappingList.get_by_instance_uuids(
@@ -67,6 +71,9 @@ def _hosts(cells: Cells, server_ids: Iterable[str]) -> dict[str, str]:
     answers = cells.each(
         in_cells.values(), lambda cell: rows.select(cell, query), context
     )
+    for uuid, error in answers.failed.items():
+        name = in_cells[uuid].name or uuid
+        raise MovingError(f"cell {name} cannot be read: {error}")
     return {
         uuid: host for found in answers.found.values() for uuid, host in found
     }
