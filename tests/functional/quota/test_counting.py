@@ -24,6 +24,13 @@ class Story(support.Quotas, RequestCase):
         """Return what the quarantine project uses."""
         return self.used(who=base.INSPECTOR)
 
+    def told(self) -> dict[str, int]:
+        """Return what operators are told that the project uses."""
+        found = self.mover.usages(KEEPER.project_id)
+        self.assertEqual((), found.unseen)
+        self.assertEqual(2, found.resources[0].limit)
+        return {one.resource: one.used for one in found.resources}
+
     def test_charged_and_full(self) -> None:
         self.limit(OWNER.project_id, instances=1)
         self.limit(KEEPER.project_id, instances=2)
@@ -32,6 +39,8 @@ class Story(support.Quotas, RequestCase):
         self.assertEqual(204, self.delete(first).status)
         charged = ONE if self.AT_ONCE else NOTHING
         self.assertEqual((NOTHING, charged), (self.used(), self.kept()))
+        # whether there is room is asked of the mappings too
+        self.assertEqual({**charged, "instances": 1}, self.told())
         # The owner's only place is free again, at once.
         second = self.boot()
         self.assertEqual(["settle"], self.swept())
@@ -45,6 +54,7 @@ class Story(support.Quotas, RequestCase):
         self.assertEqual([], self.records(third))
         self.assertEqual(["settle"], self.swept())
         self.assertEqual((NOTHING, TWO), (self.used(), self.kept()))
+        self.assertEqual(TWO, self.told())
         operator.release_one(self.mover, self.policy, first)
         self.assertEqual((ONE, ONE), (self.used(), self.kept()))
         operator.purge_one(self.mover, self.policy, second)
