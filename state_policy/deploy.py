@@ -187,7 +187,10 @@ def build_store(settings: Settings, names: Sequence[str]) -> Store:
     :raises state_policy.rules.RulesError: with every fault
     """
     return Store(
-        settings.policy_file, settings.policy_dirs, loader=_loader(names)
+        settings.policy_file,
+        settings.policy_dirs,
+        places=settings.places,
+        loader=_loader(names),
     )
 
 

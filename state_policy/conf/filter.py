@@ -22,10 +22,11 @@ OPTIONS: list[cfg.Opt] = [
 The file with the rules.
 
 A relative path is looked for beside the configuration files in use, then in
-``/etc/state_policy``. While the default file is absent every operation is
-allowed; a file that is named here, or in the paste file, must exist when the
-service starts. The file is watched: a changed one is read anew, checked
-whole and swapped whole, and a broken one leaves the last good rules in force.
+``/etc/state_policy``. The default file may be absent, and every operation is
+then allowed; once it is in one of these places it is read. A file that is
+named here, or in the paste file, must exist when the service starts. The
+file is watched: a changed one is read anew, checked whole and swapped whole,
+and a broken one leaves the last good rules in force.
 
 Related options:
 
@@ -41,9 +42,10 @@ Directories with further policy files.
 Each file in them whose name does not start with a dot is read after
 ``policy_file``, in the order of the names; two files may not state one rule
 differently. A relative path is looked for as that of ``policy_file``. The
-default directory may be absent; one that is named here or in the paste file
-must exist when the service starts. An empty value means none. In the
-paste file several directories are separated by commas.
+default directory may be absent, and is read once it is there; one that is
+named here or in the paste file must exist when the service starts. An empty
+value means none. In the paste file several directories are separated by
+commas.
 """,
     ),
     cfg.StrOpt(

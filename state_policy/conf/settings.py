@@ -127,6 +127,23 @@ class Settings:
         _check(settings, plain)
         return settings
 
+    @property
+    def places(self) -> Mapping[Path, tuple[Path, ...]]:
+        """Return where rules that are not there may come to be.
+
+        What somebody named is there, so these are the default file and the
+        default directory, each with the places where it would be found.
+        """
+        first = self.search[0]
+        return {
+            path: tuple(
+                directory / path.relative_to(first)
+                for directory in self.search
+            )
+            for path in (self.policy_file, *self.policy_dirs)
+            if path.is_relative_to(first) and absent(path)
+        }
+
 
 def _sorted_out(
     given: Mapping[str, str],

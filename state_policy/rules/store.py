@@ -11,12 +11,12 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from state_policy.engine.ruleset import RuleSet
 from state_policy.rules.faults import Fault, RulesError
-from state_policy.rules.files import sources
+from state_policy.rules.files import absent, sources
 from state_policy.rules.loader import load
 
 LOG = logging.getLogger(__name__)
@@ -51,6 +51,7 @@ class Store:
         policy_file: _Path | None,
         policy_dirs: Sequence[_Path] = (),
         *,
+        places: Mapping[Path, Sequence[Path]] | None = None,
         interval: float = INTERVAL,
         clock: Callable[[], float] = time.monotonic,
         wall: Callable[[], float] = time.time,
@@ -58,11 +59,15 @@ class Store:
     ) -> None:
         """Load the files.
 
+        :param places: of a file or directory that is not there: where it may
+            come to be, the most wanted first. The first that is found counts
+            from then on
         :param interval: seconds between two looks at the files
         :param wall: the time that files are stamped with
         :raises RulesError: where they are faulty
         """
         self._where = (policy_file, tuple(policy_dirs))
+        self._places = places or {}
         self._interval, self._clock, self._loader = interval, clock, loader
         self._wall = wall
         self._lock = threading.Lock()
@@ -71,6 +76,8 @@ class Store:
         self._seen = self._taken = self._look()
         self._rules = loader([path for path, _ in self._seen])
         self._next = clock() + interval
+        if not self._seen:
+            self._tell_waiting()
 
     def current(self) -> RuleSet:
         """Return the rule set in force.
@@ -85,7 +92,27 @@ class Store:
                 self._lock.release()
         return self._rules
 
+    def _tell_waiting(self) -> None:
+        file, directories = self._where
+        paths = [Path(p) for p in (file, *directories) if p is not None]
+        wanted = [str(p) for q in paths for p in self._places.get(q, (q,))]
+        if wanted:
+            LOG.info(
+                "There are no rules, everything is allowed; looked for at %s",
+                ", ".join(dict.fromkeys(wanted)),
+            )
+
+    def _at(self, path: _Path) -> _Path:
+        """Return where a file or directory is by now."""
+        wanted = self._places.get(Path(path), ())
+        return next((place for place in wanted if not absent(place)), path)
+
     def _look(self) -> _Signature:
+        file, directories = self._where
+        self._where = (
+            None if file is None else self._at(file),
+            tuple(self._at(directory) for directory in directories),
+        )
         return tuple((path, _stat(path)) for path in sources(*self._where))
 
     def _refresh(self) -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.metadata
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import pytest
 from oslo_config import cfg
 
 from state_policy import deploy
+from state_policy.conf import Settings
 from state_policy.drivers.memory import Driver
 from state_policy.wsgi import Filter, Mode
 from tests.unit.wsgi.requests import Cloud, action, ask
@@ -42,6 +44,27 @@ def faults(policy: Path, **options: str) -> tuple[str, ...]:
         build(policy, **options)
     assert all(fault in str(raised.value) for fault in raised.value.faults)
     return raised.value.faults
+
+
+def test_rules_that_come_to_be_where_they_are_looked_for_last(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    search = (tmp_path / "nova", tmp_path / "ours")
+    settings = Settings(
+        policy_file=search[0] / "rules.yaml",
+        policy_dirs=(search[0] / "rules.d",),
+        search=search,
+    )
+    monkeypatch.setattr(
+        deploy, "Store", functools.partial(deploy.Store, interval=0)
+    )
+    store = deploy.build_store(settings, ("deny",))
+    found = search[1] / "rules.yaml"
+    found.parent.mkdir()
+    found.write_text('"server:stop": "!"\n')
+    for _ in range(2):  # it is taken once it has stayed the same
+        rules = store.current()
+    assert rules.sources == {"server:stop": f"{found}:1"}
 
 
 def test_entry_point() -> None:

@@ -175,7 +175,15 @@ def test_a_directory_of_configuration_is_searched_first(tmp_path):
 
 
 def test_absent_default_file_is_fine_a_named_one_is_not(tmp_path):
-    assert not _settings(tmp_path).policy_file.exists()
+    found = _settings(tmp_path)
+    assert not found.policy_file.exists()
+    home = Path("/etc/state_policy")
+    assert found.places == {
+        tmp_path / name: (tmp_path / name, home / name)
+        for name in ("state_policy.yaml", "state_policy.d")
+    }
+    (tmp_path / "state_policy.d").mkdir()
+    assert [*_settings(tmp_path).places] == [tmp_path / "state_policy.yaml"]
     with pytest.raises(SettingsError, match=r"policy_file: no file `.*no\.y"):
         _settings(tmp_path, "[state_policy]\npolicy_file = no.yaml\n")
 

@@ -197,6 +197,32 @@ def test_a_renamed_file_is_no_fault(tmp_path):
     assert store.faults == ()
 
 
+def test_a_file_that_comes_to_be_elsewhere_is_taken(tmp_path, caplog):
+    first, second = (tmp_path / name / "rules.yaml" for name in "ab")
+    more = [tmp_path / name / "rules.d" for name in "ab"]
+    with caplog.at_level(logging.INFO):
+        store = Store(
+            first,
+            more[:1],
+            places={first: (first, second), more[0]: more},
+            interval=0,
+        )
+    assert "everything is allowed" in caplog.text
+    for place in (first, second, *more):
+        assert str(place) in caplog.text
+    assert not shut(look(store))
+    more[1].mkdir(parents=True)
+    second.write_text(SHUT)
+    (more[1] / "x").write_text('"server:stop": "role:admin"\n')
+    rules = look(store)
+    assert set(rules.sources.values()) == {f"{second}:1", f"{more[1]}/x:1"}
+    # It stays the one: what was in force is not lost by a file elsewhere.
+    first.parent.mkdir()
+    first.write_text(OPEN)
+    assert look(store) is rules
+    assert store.faults == ()
+
+
 def test_a_new_file_is_taken(tmp_path):
     path = tmp_path / "rules.yaml"
     store = Store(path, interval=0)
