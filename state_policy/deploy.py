@@ -101,12 +101,16 @@ def filter_factory(
     return make
 
 
-def build_settings(overrides: Mapping[str, str]) -> Settings:
+def build_settings(
+    overrides: Mapping[str, str], *, rules: bool = True
+) -> Settings:
     """Return the settings of the process, or of files of their own.
 
     Nova's configuration is oslo.config's global one; it counts as soon as it
     is parsed, which the API has done before it reads a paste file.
 
+    :param rules: whether the files with rules must be there; False: those
+        that are not stand in ``lacking``
     :raises DeployError: for unknown options and unusable values
     """
     conf = cfg.CONF
@@ -115,7 +119,8 @@ def build_settings(overrides: Mapping[str, str]) -> Settings:
         conf([], project="nova", prog="nova")
     our_conf.register_opts(conf)
     try:
-        return Settings.from_conf(conf).with_overrides(overrides)
+        found = Settings.from_conf(conf, rules=rules)
+        return found.with_overrides(overrides, rules=rules)
     except SettingsError as error:
         raise DeployError(error.faults) from error
 

@@ -1,87 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
 """``state-policy quarantine``: what operators do, and what cron does.
 
-Run with an API host's nova.conf: the commands work in Nova's databases, as
-the filter does.
+Run with an API host's nova.conf and api-paste.ini: the commands work in
+Nova's databases, as the filter does.
 """
 
 from __future__ import annotations
 
 import argparse
-import importlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from cliff import lister, show
 
-from state_policy import deploy
-from state_policy.cmd import config, exits
-from state_policy.conf.settings import QuarantineSettings, Settings
-from state_policy.engine.ports.moving import Mover
-from state_policy.engine.ports.reading import Reader
-from state_policy.engine.ruleset import RuleSet
+from state_policy.cmd import exits
+from state_policy.cmd.works import Works, open_rules, open_works
+from state_policy.engine.ports.moving import MovingError
 from state_policy.quarantine import operator, sweep
 from state_policy.quarantine.operator import Held
 
 _Table = tuple[Sequence[str], Iterable[Sequence[Any]]]
-
-
-@dataclass(frozen=True, slots=True)
-class Works:
-    """What the commands work with.
-
-    :ivar reader: reads facts, those of third parties' kinds included
-    :ivar rules: None while the filter is switched off
-    :ivar enforced: whether what the rules decide is carried out
-    """
-
-    mover: Mover
-    policy: QuarantineSettings
-    driver: deploy.Driver
-    reader: Reader
-    rules: RuleSet | None
-    enforced: bool = True
-
-
-def open_works(options: argparse.Namespace) -> Works:
-    """Read the configuration of the API host and make what it names.
-
-    :raises CommandError: where it is not usable
-    """
-    process = importlib.import_module("state_policy.drivers.nova.process")
-    process.start(config.arguments(options))
-    try:
-        settings = deploy.build_settings({})
-        if not settings.quarantine.enabled:
-            raise exits.CommandError(
-                "[state_policy_quarantine] enabled is false", exits.USAGE
-            )
-        driver = deploy.build_driver(settings)
-        store = deploy.build_store(settings, deploy.effect_names(settings))
-    except deploy.DeployError as error:
-        raise exits.CommandError(str(error), exits.USAGE) from error
-    if driver.mover is None:
-        raise exits.CommandError(
-            f"driver `{settings.driver}` cannot move servers", exits.USAGE
-        )
-    return Works(
-        driver.mover,
-        settings.quarantine,
-        driver,
-        deploy.build_reader(driver),
-        None if _switched_off(settings) else store.current(),
-        settings.mode == "enforce",
-    )
-
-
-def _switched_off(settings: Settings) -> bool:
-    switch = settings.disable_by_file_path
-    try:
-        return switch is not None and switch.exists()
-    except OSError:
-        # As in a request: what cannot be told decides nothing.
-        return True
 
 
 class _Command:
@@ -98,9 +36,14 @@ class _Command:
         return self._works
 
     def run(self, parsed_args: argparse.Namespace) -> int:
-        """Run, and exit with what was found."""
+        """Run, and exit with what was found.
+
+        :raises CommandError: where it is refused, or a cell does not answer
+        """
         try:
             super().run(parsed_args)  # type: ignore[misc]
+        except (operator.RefusedError, MovingError) as error:
+            raise exits.CommandError(str(error)) from error
         finally:
             if self._works is not None and self._works.driver.hanging():
                 self.app.abandon = True
@@ -280,9 +223,10 @@ class QuarantineSweep(_Acting):
     interrupted, asks the rules for quarantine again about deletes that have
     not ended, and releases and purges by rule and retention. Any number of
     sweeps may run at a time. What rules decide is carried out where the mode
-    is enforce and said in the others; while the filter is switched off no
-    rule is asked. Exit code 1: something failed or could not be seen; the
-    next sweep tries again.
+    is enforce and said in the others. While the filter is switched off no
+    rule is asked, nor while the rules are not usable, which is an error.
+    Exit code 1: something failed, could not be seen or is wrong with the
+    rules; the next sweep tries again.
     """
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
@@ -304,21 +248,33 @@ class QuarantineSweep(_Acting):
                 "--settle-now needs --server", exits.USAGE
             )
         works = self.works()
+        rules = open_rules(works)
+        for fault in rules.faults:
+            self.complain(fault)
         work = sweep.Sweep(
             works.mover,
             works.policy,
-            works.rules,
-            works.reader,
+            rules.rules,
+            rules.reader,
             parsed_args.dry_run,
-            works.enforced,
+            works.settings.mode == "enforce",
         )
         if parsed_args.server:
-            report = work.one(parsed_args.server, parsed_args.settle_now)
+            report = self._one(work, parsed_args)
         else:
             report = work.run()
         for name in report.unseen:
             self.complain(f"could not be seen: {name}")
         return self.table(report.done)
+
+    def _one(
+        self, work: sweep.Sweep, parsed_args: argparse.Namespace
+    ) -> sweep.Report:
+        try:
+            return work.one(parsed_args.server, parsed_args.settle_now)
+        except operator.RefusedError as error:
+            self.complain(str(error))
+            return sweep.Report(())
 
 
 class _Each(_Acting):

@@ -14,7 +14,7 @@ import stat
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from oslo_config import cfg
 
@@ -57,6 +57,9 @@ class QuarantineSettings:
     settle_after: int = 60
 
 
+_S = TypeVar("_S", bound="Settings")
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """Values of ``[state_policy]``; times in seconds.
@@ -67,6 +70,8 @@ class Settings:
         absent
     :ivar quarantine: those of ``[state_policy_quarantine]``
     :ivar search: directories in which relative paths are looked for
+    :ivar lacking: files and directories with rules that were named and are
+        not there, for those who can do without rules
     """
 
     policy_file: Path = _HOME / "state_policy.yaml"
@@ -83,11 +88,14 @@ class Settings:
     cell_retry: float = 10.0
     quarantine: QuarantineSettings = field(default_factory=QuarantineSettings)
     search: tuple[Path, ...] = field(default=(_HOME,), repr=False)
+    lacking: tuple[str, ...] = field(default=(), repr=False, compare=False)
 
     @classmethod
-    def from_conf(cls, conf: cfg.ConfigOpts) -> Self:
+    def from_conf(cls, conf: cfg.ConfigOpts, *, rules: bool = True) -> Self:
         """Copy the values of a configuration that knows our options.
 
+        :param rules: whether the files with rules must be there; False:
+            those that are not stand in ``lacking``
         :raises SettingsError: for values that are not usable, alone or
             together
         """
@@ -100,14 +108,16 @@ class Settings:
         settings = cls(
             **_paths(values, search), quarantine=quarantine, search=search
         )
-        _check(settings, named)
-        return settings
+        return _checked(settings, named, rules)
 
-    def with_overrides(self, given: Mapping[str, str]) -> Self:
+    def with_overrides(
+        self, given: Mapping[str, str], *, rules: bool = True
+    ) -> Self:
         """Return these settings with some replaced, as the paste file does.
 
         :param given: text by option name; options of the quarantine's group
             have the prefix ``quarantine_``
+        :param rules: as of ``from_conf``
         :raises SettingsError: for an unknown name and for values that are not
             usable, alone or together
         """
@@ -124,8 +134,7 @@ class Settings:
             **parse(_QUARANTINE, quarantine_conf.OPTIONS, prefixed),
         )
         settings = replace(self, quarantine=quarantine, **values)
-        _check(settings, plain)
-        return settings
+        return _checked(settings, plain, rules)
 
     @property
     def places(self) -> Mapping[Path, tuple[Path, ...]]:
@@ -225,15 +234,19 @@ def _no_directory(path: Path) -> bool:
         return False
 
 
-def _check(settings: Settings, named: Collection[str]) -> None:
-    faults = [*_file_faults(settings, named)]
+def _checked(settings: _S, named: Collection[str], rules: bool) -> _S:
+    lacking = (*settings.lacking, *_rules_faults(settings, named))
+    faults = [*_switch_faults(settings)]
+    if rules:
+        faults = [*lacking, *_shadow_faults(settings), *faults]
     if settings.quarantine.enabled:
         faults += _quarantine_faults(settings.quarantine)
     if faults:
         raise SettingsError(faults)
+    return replace(settings, lacking=lacking)
 
 
-def _file_faults(settings: Settings, named: Collection[str]) -> Iterator[str]:
+def _rules_faults(settings: Settings, named: Collection[str]) -> Iterator[str]:
     # What must not be looked at is no file here: os.path does not raise.
     file = settings.policy_file
     if "policy_file" in named and not os.path.isfile(file):
@@ -241,9 +254,15 @@ def _file_faults(settings: Settings, named: Collection[str]) -> Iterator[str]:
     for directory in settings.policy_dirs if "policy_dirs" in named else ():
         if _no_directory(directory):
             yield f"[{_FILTER}] policy_dirs: no directory `{directory}`"
+
+
+def _shadow_faults(settings: Settings) -> Iterator[str]:
     shadow = settings.shadow_policy_file
     if shadow is not None and not os.path.isfile(shadow):
         yield f"[{_FILTER}] shadow_policy_file: no file `{shadow}`"
+
+
+def _switch_faults(settings: Settings) -> Iterator[str]:
     switch = settings.disable_by_file_path
     if switch is not None and not switch.is_absolute():
         yield (

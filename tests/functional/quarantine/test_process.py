@@ -18,7 +18,7 @@ def test_standard_output_is_for_tables(tmp_path: Path, command: str) -> None:
     """A nova.conf that names no log file must not put the log among them."""
     file = tmp_path / "nova.conf"
     file.write_text("[DEFAULT]\ndebug = true\ntransport_url = fake:/\n")
-    options = ["--config-file", str(file)]
+    options = ["--config-file", str(file), "--no-paste-file"]
     done = subprocess.run(
         [sys.executable, "-c", RUN, *options, "quarantine", command],
         capture_output=True,

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from state_policy import deploy, rules
-from state_policy.cmd import cloud, quarantine
+from state_policy.cmd import cloud, works
 from state_policy.conf.settings import QuarantineSettings, Settings
 from state_policy.drivers.memory import Driver, MemoryServer
 from state_policy.engine.literal import Change
@@ -41,10 +41,10 @@ def driver(monkeypatch):
         quarantine=QuarantineSettings(enabled=True, projects=("q",), user="k")
     )
     monkeypatch.setattr(reading, "installed", lambda: kinds)
-    monkeypatch.setattr(deploy, "build_settings", lambda overrides: settings)
+    monkeypatch.setattr(deploy, "build_settings", lambda _, **__: settings)
     monkeypatch.setattr(deploy, "build_driver", lambda settings: found)
     process = SimpleNamespace(start=lambda arguments: None)
-    for module in (cloud, quarantine):
+    for module in (cloud, works):
         monkeypatch.setattr(
             module,
             "importlib",
@@ -53,14 +53,23 @@ def driver(monkeypatch):
     return found
 
 
-@pytest.mark.parametrize("connect", [cloud.connect, quarantine.open_works])
-def test_read(driver, connect):
-    options = argparse.Namespace(config_file=[], config_dir=[])
-    works = connect(options)
-    assert works.driver is driver
-    found = works.reader.locate(SERVER)
+def of_the_cloud(options):
+    return cloud.connect(options).reader
+
+
+def of_the_sweep(options):
+    return works.open_rules(works.open_works(options)).reader
+
+
+@pytest.mark.parametrize("reader_of", [of_the_cloud, of_the_sweep])
+def test_read(driver, reader_of):
+    options = argparse.Namespace(
+        config_file=[], config_dir=[], no_paste_file=True
+    )
+    reader = reader_of(options)
+    found = reader.locate(SERVER)
     caller = driver.caller_with({"project_id": "p", "user_id": "u"})
-    facts = works.reader.read(caller, found, {KIND})
+    facts = reader.read(caller, found, {KIND})
     assert facts[KIND] is True
     assert "server.host" not in facts
 

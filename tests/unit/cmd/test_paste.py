@@ -194,6 +194,11 @@ def test_both_options_at_once(run):
 @pytest.mark.parametrize(
     "words",
     [
+        ("quarantine", "list"),
+        ("quarantine", "show", "x"),
+        ("quarantine", "sweep"),
+        ("quarantine", "release", "x"),
+        ("quarantine", "purge", "x"),
         ("explain", "--server", "x"),
         ("explain", "--rules", "RULES", "--server", "x"),
     ],

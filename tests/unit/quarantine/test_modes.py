@@ -161,10 +161,12 @@ def run(
     settings: conf.Settings,
 ) -> str:
     """Return the table of ``quarantine sweep``."""
-    monkeypatch.setattr(deploy, "build_settings", lambda _: settings)
+    monkeypatch.setattr(deploy, "build_settings", lambda _, **__: settings)
     monkeypatch.setattr(deploy, "build_driver", lambda _: driver)
     with mock.patch("state_policy.drivers.nova.process.start"):
-        code = app.main(["quarantine", "sweep", "-f", "csv"])
+        code = app.main(
+            ["--no-paste-file", "quarantine", "sweep", "-f", "csv"]
+        )
     assert code == 0
     return capsys.readouterr().out.replace('"', "").replace("\r", "")
 
@@ -229,10 +231,12 @@ def test_the_command_waits_for_nothing_that_hangs(
     )
     gone: list[int] = []
     monkeypatch.setattr(reader, "hanging", lambda: hanging)
-    monkeypatch.setattr(deploy, "build_settings", lambda _: settings)
+    monkeypatch.setattr(deploy, "build_settings", lambda _, **__: settings)
     monkeypatch.setattr(deploy, "build_driver", lambda _: reader)
     monkeypatch.setattr(app, "_leave", gone.append)
-    monkeypatch.setattr("sys.argv", ["state-policy", "quarantine", "list"])
+    monkeypatch.setattr(
+        "sys.argv", ["state-policy", "--no-paste-file", "quarantine", "list"]
+    )
     with mock.patch("state_policy.drivers.nova.process.start"):
         assert app.main() == 0
     assert gone == left
