@@ -30,11 +30,14 @@ class Lift:
     :ivar change: whether it passes by itself or the caller can move it
     :ivar values: the values found by trying, as rules write them; for an age
         the least one that lifts
+    :ivar together: True where it lifts only along with the others that the
+        decision names
     """
 
     fact: str
     change: Change
     values: tuple[Any, ...]
+    together: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +69,8 @@ class Decision:
     :ivar rules: the names of all rules it led to, itself first
     :ivar facts: the facts that rule looks at and that were read
     :ivar blocking: the conditions that made a refusal
-    :ivar lifts: what would let a refused request pass
+    :ivar lifts: what would let a refused request pass: each by itself, or
+        all together
     :ivar undecided: True where facts were missing and the request passes
     :ivar evidence: True where evidence is written before the verdict is
         carried out

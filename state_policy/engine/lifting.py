@@ -87,9 +87,13 @@ class Variables:
         """
         return self._test({**self._facts, **changed}) is not False
 
-    def solution(self, names: Iterable[str]) -> dict[str, Any] | None:
+    def solution(
+        self, names: Iterable[str], ages: bool = True
+    ) -> dict[str, Any] | None:
         """Return values of the facts named that lift, the fewest first.
 
+        :param ages: whether ages may grow meanwhile; that what they are the
+            age of ends is tried in any case
         :returns: None where nothing lifts; an empty mapping where too many
             combinations exist to try and the rule stays open without them
         """
@@ -97,7 +101,14 @@ class Variables:
         hidden = {k: v for k, v in self._facts.items() if k not in names}
         if not names or self._test(hidden) is False:
             return None
-        choices = {name: self.values(name, names) for name in names}
+        choices = {
+            name: tuple(
+                value
+                for value in self.values(name, names)
+                if ages or not isinstance(value, Age)
+            )
+            for name in names
+        }
         if math.prod(len(found) + 1 for found in choices.values()) > LIMIT:
             return {}
         for changed in _combinations(choices):
@@ -162,7 +173,7 @@ def lifts(rule: Rule, facts: Facts) -> tuple[Lift, ...]:
         return tuple(single)
     together = variables.solution(names) or {}
     return tuple(
-        Lift(name, variables.change[name], (value,))
+        Lift(name, variables.change[name], (value,), len(together) > 1)
         for name, value in together.items()
     )
 
@@ -183,14 +194,14 @@ def liftable(rule: Rule, facts: Facts, *changes: Change) -> bool:
 def waiting_time(rule: Rule, facts: Facts, otherwise: int) -> int | None:
     """Return after how many seconds the request is worth sending again.
 
-    :param otherwise: seconds to say where a passing fact other than an age
-        can lift; when that happens nobody knows
+    :param otherwise: seconds to say where something else can lift than that
+        ages grow, such as the end of an action; when that happens nobody
+        knows
     :returns: None where waiting does not help
     """
     variables = Variables(rule, facts)
     passing = variables.named(Change.PASSING)
-    others = tuple(name for name in passing if name not in variables.ages)
-    if variables.solution(others) is not None:
+    if variables.solution(passing, ages=False) is not None:
         return otherwise
     remaining = _remaining(variables, facts, passing)
     if remaining is not None:

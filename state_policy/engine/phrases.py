@@ -125,6 +125,7 @@ _PHRASES: Mapping[str, Callable[[Any], str | None]] = {
 
 
 def condition(lift: Lift, facts: Mapping[str, Any]) -> str | None:
+    """Return what must come true for a lift, None where nothing tells it."""
     if lift.fact in ("server.vm_state", "server.power_state"):
         values = [str(value) for value in lift.values if value is not None]
         return _one_of(lift.fact, values)
@@ -132,6 +133,10 @@ def condition(lift: Lift, facts: Mapping[str, Any]) -> str | None:
         if None in lift.values:
             return "no task is running"
         return _one_of(lift.fact, [str(value) for value in lift.values])
+    if None in lift.values and lift.fact in _ENDS:
+        end = _ENDS[lift.fact]
+        later = _later(lift, facts)
+        return end if later is None else f"{end} or {later}"
     if lift.fact in _AGES:
         return _later(lift, facts)
     return _CONDITIONS.get((lift.fact, lift.values))
@@ -146,14 +151,22 @@ def _one_of(fact: str, values: Sequence[str]) -> str | None:
 
 def _later(lift: Lift, facts: Mapping[str, Any]) -> str | None:
     seen = facts.get(lift.fact)
-    value = lift.values[0] if lift.values else None
-    if not isinstance(seen, Age) or not isinstance(value, Age):
+    value = next((v for v in lift.values if isinstance(v, Age)), None)
+    if not isinstance(seen, Age) or value is None:
         return None
     left = value.seconds - seen.seconds
     return f"{duration(left)} more have passed" if left > 0 else None
 
 
+#: What must come true where it is enough that there is none of something.
+_ENDS: Mapping[str, str] = {
+    "server.running": "nothing runs on it",
+    "server.running_age": "nothing runs on it",
+    "server.migration": "it is not being moved",
+}
+
 _CONDITIONS: Mapping[tuple[str, tuple[Any, ...]], str] = {
+    ("server.launched", (True,)): "it has been launched",
     ("server.locked", (False,)): "it is unlocked",
     ("server.locked", (True,)): "it is locked",
     ("server.host_up", (True,)): "its compute service answers",

@@ -21,6 +21,7 @@ from state_policy.engine.ports.reading import Circumstances
 #: Characters; command-line tools show a line, and Nova's own are short.
 LIMIT = 299
 _SHOWN_OPERATIONS = 5
+_SHOWN_WAYS = 2
 
 #: Facts that may be told, with their values.
 TELLABLE = frozenset(
@@ -189,12 +190,15 @@ def _head(
 def _lifting(decision: Decision) -> str:
     if decision.code == 403:
         return "Waiting does not help."
-    found = [
-        phrase
-        for lift in decision.lifts
-        if (phrase := phrases.condition(lift, decision.facts)) is not None
-    ]
-    return f"It may pass once {' or '.join(found[:2])}." if found else ""
+    told = [phrases.condition(lift, decision.facts) for lift in decision.lifts]
+    found = [phrase for phrase in told if phrase is not None]
+    if any(lift.together for lift in decision.lifts):
+        # A part of what it takes is not enough, so it is told whole or not.
+        words = found if len(found) == len(told) else []
+        word = " and "
+    else:
+        words, word = found[:_SHOWN_WAYS], " or "
+    return f"It may pass once {word.join(words)}." if words else ""
 
 
 def _possible(possible: Sequence[str]) -> str:
@@ -224,19 +228,27 @@ def details(
         "decision": decision.id,
         "rule": decision.rule,
         "facts": tellable(decision.facts),
-        "lifts": [
-            {
-                "fact": lift.fact.removeprefix("server."),
-                "change": lift.change.value,
-                "values": [_plain(value) for value in lift.values],
-            }
-            for lift in decision.lifts
-            if lift.fact in TELLABLE
-        ],
+        "lifts": _lifts(decision),
         "possible": list(possible),
         "retry_after": decision.retry_after,
     }
     return {**found, **course(circumstances)}
+
+
+def _lifts(decision: Decision) -> list[dict[str, Any]]:
+    """Return what lifts, as JSON has it; of several together all or none."""
+    told = [lift for lift in decision.lifts if lift.fact in TELLABLE]
+    if any(lift.together for lift in decision.lifts):
+        told = told if len(told) == len(decision.lifts) else []
+    return [
+        {
+            "fact": lift.fact.removeprefix("server."),
+            "change": lift.change.value,
+            "values": [_plain(value) for value in lift.values],
+            "together": lift.together,
+        }
+        for lift in told
+    ]
 
 
 def tellable(facts: Facts) -> dict[str, Any]:

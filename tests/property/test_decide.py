@@ -84,14 +84,15 @@ def _consistent(found: Decision, facts, rules) -> None:
     assert found.blocking or may.test({}) is False
     for blocker in found.blocking:
         assert naive.holds(blocker.kind, blocker.match, facts) is blocker.holds
-    together = len(found.lifts) > 1 and all(
-        may.test({**facts, lift.fact: value}) is False
-        for lift in found.lifts
-        for value in lift.values
-    )
-    if together:
+    together = {lift.together for lift in found.lifts}
+    assert len(together) < 2
+    if True in together:
+        # None of them can be left out.
         changed = {lift.fact: lift.values[0] for lift in found.lifts}
         assert may.test({**facts, **changed}) is not False
+        for left_out in changed:
+            less = {k: v for k, v in changed.items() if k != left_out}
+            assert may.test({**facts, **less}) is False
     else:
         for lift in found.lifts:
             for value in lift.values:

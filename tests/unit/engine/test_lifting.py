@@ -77,6 +77,38 @@ def test_an_action_that_ends(refused):
     assert found == (409, 30, {"server.running_age": (None,)})
 
 
+@pytest.mark.parametrize("seconds", [5, 3590])
+def test_an_action_that_ends_before_its_age_lifts(refused, seconds):
+    # Both lift it, and an action that ends does so at any time.
+    found = refused(
+        "not server.running_age:<1h", server_running_age=Age(seconds)
+    )
+    assert found == (409, 30, {"server.running_age": (None, Age(3600))})
+    # Where there must be one, only time lifts.
+    found = refused("server.running_age:>=1h", server_running_age=Age(3500))
+    assert found == (409, 100, {"server.running_age": (Age(3600),)})
+
+
+def test_the_end_of_an_action_and_of_a_task(refused):
+    found = refused(
+        "server.task_state:none and not server.running_age:<1h",
+        server_task_state="pausing",
+        server_running_age=Age(5),
+    )
+    assert found[:2] == (409, 30)
+
+
+def test_what_lifts_only_together_says_so(tmp_path):
+    path = tmp_path / "rules.yaml"
+    facts = {"server.host_up": False, "server.locked": True}
+    for word, together in (("and", True), ("or", False)):
+        path.write_text(
+            f'"server:stop": "server.host_up:true {word} server.locked:false"'
+        )
+        lifts = decide(load([path]), "stop", facts).lifts
+        assert [lift.together for lift in lifts] == [together] * 2
+
+
 def test_fixed_facts_do_not_lift(refused):
     assert refused("not server.tag:keep", server_tag=frozenset({"keep"})) == (
         403,

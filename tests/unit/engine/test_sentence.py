@@ -115,6 +115,93 @@ def test_reasons(rule: str, facts: Any, wanted: str) -> None:
     assert joined.removeprefix(start).lstrip().startswith(wanted)
 
 
+@pytest.mark.parametrize(
+    ("rule", "facts", "wanted"),
+    [
+        (
+            "server.locked:false and server.host_up:true",
+            {"server.locked": True, "server.host_up": False},
+            "It may pass once it is unlocked and its compute service answers.",
+        ),
+        (
+            "server.locked:false or server.host_up:true",
+            {"server.locked": True, "server.host_up": False},
+            "It may pass once it is unlocked or its compute service "
+            "answers. Retry in 30 seconds.",
+        ),
+        (
+            "server.vm_state:stopped and server.locked:false and"
+            " server.host_up:true",
+            {"server.locked": True, "server.host_up": False},
+            "It may pass once vm_state is stopped and it is unlocked and its "
+            "compute service answers.",
+        ),
+        (
+            "not server.host_up:false and not server.migration:evacuation",
+            {
+                "server.host_up": False,
+                "server.migration": frozenset({"evacuation"}),
+            },
+            "It may pass once its compute service answers and it is not "
+            "being moved. Retry in 30 seconds.",
+        ),
+        (
+            # Nobody is told how many servers of the cloud are stuck.
+            "server.host_up:true and cloud.stuck:<5",
+            {"server.host_up": False, "cloud.stuck": 9},
+            "its compute service does not answer. Retry in 30 seconds.",
+        ),
+        (
+            "server.host_up:true or cloud.stuck:<5",
+            {"server.host_up": False, "cloud.stuck": 9},
+            "It may pass once its compute service answers. Retry in 30 "
+            "seconds.",
+        ),
+        (
+            "not server.running_age:<1h",
+            {"server.running_age": Age(5)},
+            "while it has been busy for 5 seconds. It may pass once nothing "
+            "runs on it or 59 minutes more have passed. Retry in 30 seconds.",
+        ),
+        (
+            "server.running:none",
+            {"server.running": frozenset({"attach_volume"})},
+            "It may pass once nothing runs on it. Retry in 30 seconds.",
+        ),
+    ],
+)
+def test_what_it_takes(rule: str, facts: Any, wanted: str) -> None:
+    assert told(rule, facts).endswith(wanted)
+
+
+def test_details_of_what_it_takes_are_whole() -> None:
+    facts = {
+        "server.locked": True,
+        "server.host_up": False,
+        "cloud.stuck": 9,
+    }
+    found = {
+        rule: [
+            (lift["fact"], lift["together"])
+            for lift in sentence.details(
+                decided(rule, facts), Circumstances(), ()
+            )["lifts"]
+        ]
+        for rule in (
+            "server.locked:false and server.host_up:true",
+            "server.locked:false or server.host_up:true",
+            "server.locked:false and cloud.stuck:<5",
+            "server.locked:false or cloud.stuck:<5",
+        )
+    }
+    assert list(found.values()) == [
+        [("locked", True), ("host_up", True)],
+        [("locked", False), ("host_up", False)],
+        [],
+        [("locked", False)],
+    ]
+
+
 def test_reason_of_a_lock() -> None:
     text = told(
         "not server.locked:true",
