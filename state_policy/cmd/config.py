@@ -63,8 +63,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--no-paste-file",
         action="store_true",
         help="take the options from the configuration files alone; without "
-        "this a command that needs them refuses where there is no paste file "
-        "or no filter in it",
+        "this a command that works in Nova's databases refuses where there "
+        "is no paste file, no filter in it, or another one with other "
+        "options in each pipeline",
     )
 
 
