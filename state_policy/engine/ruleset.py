@@ -24,6 +24,10 @@ from state_policy.engine.expression import (
 from state_policy.engine.facts import CALLER
 from state_policy.engine.literal import Literal
 
+#: Stands for the server's user in a condition on the caller. Not every
+#: mapping names him; a driver reads the server's row then.
+_USER = "%(user_id)s"
+
 #: Kinds whose fact is read with another's because its class depends on it.
 _READ_WITH = {"server.vm_state": "server.task_state"}
 
@@ -35,7 +39,8 @@ class Rule:
     :ivar expression: its tree
     :ivar test: the tree compiled
     :ivar literals: its literals, duplicates removed, in reading order
-    :ivar needs: keys of the facts it looks at, the caller's not among them
+    :ivar needs: keys of the facts it looks at; the caller's only where he is
+        compared with the server's user, whom a driver may have to read
     :ivar names: its own name and those of the rules it leads to
     :ivar constant: True or False for ``@`` and ``!`` (through references),
         else None
@@ -58,7 +63,11 @@ class Rule:
         self.literals: tuple[Literal, ...] = tuple(
             dict.fromkeys(literals(expression))
         )
-        facts = {lit.fact for lit in self.literals} - {CALLER}
+        facts = {
+            lit.fact
+            for lit in self.literals
+            if lit.fact != CALLER or lit.match == _USER
+        }
         facts |= {_READ_WITH[fact] for fact in facts if fact in _READ_WITH}
         self.needs = frozenset(facts)
         self.names: tuple[str, ...] = tuple(
