@@ -16,14 +16,14 @@ from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 from state_policy.engine.decision import Decision, Verdict
 from state_policy.engine.operations import QUARANTINABLE
 from state_policy.engine.ports.answering import Answers
-from state_policy.engine.ports.effects import Asked, Effect, Outcome
+from state_policy.engine.ports.effects import Asked, Effect
 from state_policy.engine.ports.reading import (
     Caller,
     Location,
     Reader,
     UnreadError,
 )
-from state_policy.wsgi import allowed, body, doors, guard, unread
+from state_policy.wsgi import allowed, carrying, doors, guard, unread
 from state_policy.wsgi.allowed import AllowedActions
 from state_policy.wsgi.events import Events
 from state_policy.wsgi.explain import Conflicts
@@ -242,9 +242,9 @@ class Filter:
         if judgement is None:
             return self._onward(request)
         request = replace(request, location=judgement.location)
-        decision = judgement.decide(self._impossible())
+        decision = judgement.decide(carrying.impossible(self.effects))
         self._compare(request, judgement, decision)
-        if _plain(decision):
+        if carrying.plain(decision):
             return self._onward(request)
         may = self.reader.may(
             request.caller, judgement.location, request.operation.gate
@@ -294,31 +294,17 @@ class Filter:
         judgement: Judgement,
         decision: Decision,
     ) -> WSGIApplication:
-        """Have a verdict carried out, or the next where it cannot be."""
-        asked = Asked(
-            request.operation, environ, request.caller, judgement.location
+        """Return what a verdict leads to."""
+        response = carrying.carry_out(
+            self.effects,
+            Asked(
+                request.operation, environ, request.caller, judgement.location
+            ),
+            judgement,
+            decision,
+            lambda found, note: self._record(request, found, note),
         )
-        without = set(self._impossible())
-        while decision.verdict is not Verdict.ALLOW:
-            outcome = self._applied(asked, decision, judgement)
-            self._record(request, decision, outcome.reason)
-            if outcome.response is not None:
-                return outcome.response
-            without.add(decision.verdict)
-            decision = judgement.decide(without)
-            if decision.verdict in without:
-                break
-        if not _plain(decision):
-            self._record(request, decision)
-        return self._onward(request)
-
-    def _applied(
-        self, asked: Asked, decision: Decision, judgement: Judgement
-    ) -> Outcome:
-        verdict = decision.verdict
-        if verdict is Verdict.QUARANTINE and not body.is_text(asked.environ):
-            return Outcome(None, "Nova cannot read the body")
-        return self.effects[verdict].apply(asked, decision, judgement.facts)
+        return response or self._onward(request)
 
     def _onward(self, request: Request) -> WSGIApplication:
         """Return Nova, whose refusals are explained."""
@@ -337,14 +323,6 @@ class Filter:
         changes answers.
         """
         return self.options.mode is Mode.ENFORCE and self.judge.stated
-
-    def _impossible(self) -> frozenset[Verdict]:
-        """Return the verdicts that nothing here can carry out."""
-        return frozenset(
-            verdict
-            for verdict in Verdict
-            if verdict is not Verdict.ALLOW and verdict not in self.effects
-        )
 
     def _compare(
         self, request: Request, judgement: Judgement, decision: Decision
@@ -385,13 +363,4 @@ def _refused(door: doors.Door, caller: Caller) -> bool:
         door.operation is not None
         and door.operation.name in QUARANTINABLE
         and not door.address.plain
-    )
-
-
-def _plain(decision: Decision) -> bool:
-    """Return whether there is nothing to do, to tell or to write down."""
-    return (
-        decision.verdict is Verdict.ALLOW
-        and not decision.undecided
-        and not decision.evidence
     )
