@@ -259,9 +259,20 @@ class Filter:
             return self.app
         if self.options.mode is Mode.ENFORCE:
             return self._carried_out(environ, request, judgement, decision)
+        return self._only_told(request, decision)
+
+    def _only_told(
+        self, request: Request, decision: Decision
+    ) -> WSGIApplication:
+        """Return Nova, in the modes that carry nothing out."""
+        if decision.verdict is Verdict.ALLOW:
+            self._record(request, decision)
+            return self.app
         self._record(request, decision, "not carried out")
         if self.options.mode is Mode.WARN:
-            return warned(self.app, decision, judgement.location.server_id)
+            location = request.location
+            server_id = location.server_id if location else request.server_id
+            return warned(self.app, decision, server_id)
         return self.app
 
     def _undecided(
@@ -282,10 +293,7 @@ class Filter:
         if self.options.mode is Mode.ENFORCE:
             self._record(request, decision, note)
             return unread.undecided(self.answers, environ, decision, server_id)
-        self._record(request, decision, "not carried out")
-        if self.options.mode is Mode.WARN:
-            return warned(self.app, decision, server_id)
-        return self.app
+        return self._only_told(request, decision)
 
     def _carried_out(
         self,
