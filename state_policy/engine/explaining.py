@@ -18,6 +18,7 @@ from state_policy.engine.ports.reading import (
     Circumstances,
     Location,
     Reader,
+    may_any,
 )
 from state_policy.engine.ruleset import RuleSet
 
@@ -79,5 +80,5 @@ class Explainer:
                 caller.is_admin,
             )
             if name != refused
-            and self._reader.may(caller, location, OPERATIONS[name].gate)
+            and may_any(self._reader, caller, location, OPERATIONS[name].gates)
         )

@@ -19,7 +19,8 @@ class Operation:
 
     :ivar name: the name that rules use, as ``server:<name>``
     :ivar classes: rule classes whose defaults all apply; two for rebuild
-    :ivar gate: the policy of Nova that decides whether the caller may
+    :ivar gate: the policy of Nova that decides whether the caller may, but
+        for requests about which it asks the one of ``INSTEAD``
     :ivar method: HTTP method
     :ivar path: Nova's route, ``{server}`` standing for the server's id and
         ``{id}`` for that of a part of it
@@ -33,6 +34,22 @@ class Operation:
     path: str
     action: str | None = None
 
+    @property
+    def gates(self) -> tuple[str, ...]:
+        """Return the policies of which Nova asks one, as a request has it."""
+        other = INSTEAD.get(self.name)
+        return (self.gate,) if other is None else (self.gate, other)
+
+
+#: The policies that Nova asks instead of an operation's gate: about a move to
+#: a host that the caller names, and about another volume in one's place.
+INSTEAD: Mapping[str, str] = MappingProxyType(
+    {
+        "migrate": "os_compute_api:os-migrate-server:migrate:host",
+        "live_migrate": "os_compute_api:os-migrate-server:migrate_live:host",
+        "update_volume": "os_compute_api:os-volumes-attachments:swap",
+    }
+)
 
 #: Suffixes that a rule of any operation may have, beside those below.
 COMMON_SUFFIXES = ("wait", "brake", "escalate", "evidence")

@@ -23,6 +23,7 @@ from state_policy.engine.ports.reading import (
     Location,
     Reader,
     UnreadError,
+    may_any,
 )
 from state_policy.engine.possible import Obstacle
 from state_policy.engine.ruleset import RuleSet
@@ -129,7 +130,7 @@ class AllowedActions:
         operation: Operation,
     ) -> dict[str, Any]:
         """Return whether one operation is allowed, and why not."""
-        may = self._reader.may(caller, location, operation.gate)
+        may = may_any(self._reader, caller, location, operation.gates)
         if may is None and facts.get("server.cell_up") is not False:
             return self._unread()
         if may is False:

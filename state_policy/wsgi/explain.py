@@ -17,7 +17,7 @@ from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 from state_policy.engine import possible, sentence
 from state_policy.engine.explaining import Background, Explainer
 from state_policy.engine.facts import Facts
-from state_policy.engine.ports.reading import Reader
+from state_policy.engine.ports.reading import Reader, may_any
 from state_policy.engine.possible import Obstacle
 from state_policy.wsgi.judge import Request
 from state_policy.wsgi.record import Recorder
@@ -90,8 +90,8 @@ class Conflicts:
     def _background(self, request: Request) -> Background | None:
         """Return what may be told; None to who may not have the operation."""
         location = request.location or self._reader.locate(request.server_id)
-        if location is None or not self._reader.may(
-            request.caller, location, request.operation.gate
+        if location is None or not may_any(
+            self._reader, request.caller, location, request.gates
         ):
             return None
         return self._explainer.background(

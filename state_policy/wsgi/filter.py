@@ -22,8 +22,9 @@ from state_policy.engine.ports.reading import (
     Location,
     Reader,
     UnreadError,
+    may_any,
 )
-from state_policy.wsgi import allowed, carrying, doors, guard, unread
+from state_policy.wsgi import allowed, carrying, doors, gates, guard, unread
 from state_policy.wsgi.allowed import AllowedActions
 from state_policy.wsgi.events import Events
 from state_policy.wsgi.explain import Conflicts
@@ -240,14 +241,15 @@ class Filter:
         """Return what answers a request that may be decided."""
         judgement = self.judge.judge(request)
         if judgement is None:
-            return self._onward(request)
+            return self._onward(environ, request)
         request = replace(request, location=judgement.location)
         decision = judgement.decide(carrying.impossible(self.effects))
         self._compare(request, judgement, decision)
         if carrying.plain(decision):
-            return self._onward(request)
-        may = self.reader.may(
-            request.caller, judgement.location, request.operation.gate
+            return self._onward(environ, request)
+        request = self._narrowed(environ, request)
+        may = may_any(
+            self.reader, request.caller, judgement.location, request.gates
         )
         if may is None:
             return self._undecided(
@@ -312,9 +314,18 @@ class Filter:
             decision,
             lambda found, note: self._record(request, found, note),
         )
-        return response or self._onward(request)
+        return response or self._onward(environ, request)
 
-    def _onward(self, request: Request) -> WSGIApplication:
+    def _narrowed(self, environ: WSGIEnvironment, request: Request) -> Request:
+        """Return a request with the policies that Nova asks about it."""
+        found = gates.asked(
+            environ, request.operation, self.answers, self.options.max_body
+        )
+        return replace(request, policies=found)
+
+    def _onward(
+        self, environ: WSGIEnvironment, request: Request
+    ) -> WSGIApplication:
         """Return Nova, whose refusals are explained."""
         if (
             self.conflicts is None
@@ -322,7 +333,9 @@ class Filter:
             or "read" in request.operation.classes
         ):
             return self.app
-        return self.conflicts.explained(self.app, request)
+        return self.conflicts.explained(
+            self.app, self._narrowed(environ, request)
+        )
 
     def _talkative(self) -> bool:
         """Return whether to tell more than Nova does.

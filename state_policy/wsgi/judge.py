@@ -11,7 +11,12 @@ from state_policy.engine.decision import Decision, Verdict
 from state_policy.engine.evaluate import decide
 from state_policy.engine.facts import CALLER, Facts
 from state_policy.engine.operations import OPERATIONS, Operation
-from state_policy.engine.ports.reading import Caller, Location, Reader
+from state_policy.engine.ports.reading import (
+    Caller,
+    Location,
+    Reader,
+    may_any,
+)
 from state_policy.engine.ruleset import OperationRules, RuleSet
 
 #: Returns the rule set in force.
@@ -23,12 +28,20 @@ class Request:
     """A request on one server, recognised.
 
     :ivar location: None while nobody has looked
+    :ivar policies: of the cloud, of which it asks one about this request;
+        None while nobody has looked which
     """
 
     operation: Operation
     server_id: str
     caller: Caller
     location: Location | None = None
+    policies: tuple[str, ...] | None = None
+
+    @property
+    def gates(self) -> tuple[str, ...]:
+        """Return the policies of which the cloud asks one."""
+        return self.operation.gates if self.policies is None else self.policies
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,8 +181,10 @@ class Judge:
             )
             if location is None:
                 return True
-            gate = request.operation.gate
-            return self._reader.may(request.caller, location, gate) is False
+            may = may_any(
+                self._reader, request.caller, location, request.gates
+            )
+            return may is False
         except Exception:  # noqa: BLE001
             # It has failed and was written down before.
             return False

@@ -31,6 +31,14 @@ class Answers:
         """Return whether the version asked for is one there is."""
         return environ.get("HTTP_OPENSTACK_API_VERSION") != REFUSED_VERSION
 
+    def version(self, environ: WSGIEnvironment) -> tuple[int, int] | None:
+        """Return the version asked for, or the oldest."""
+        if not self.version_accepted(environ):
+            return None
+        asked = environ.get("HTTP_OPENSTACK_API_VERSION", "compute 2.1")
+        major, minor = asked.split()[1].split(".")
+        return int(major), int(minor)
+
     def fault(
         self,
         environ: WSGIEnvironment,

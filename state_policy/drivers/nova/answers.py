@@ -36,6 +36,21 @@ class Answers:
             return False
         return _own_project(environ)
 
+    def version(self, environ: WSGIEnvironment) -> tuple[int, int] | None:
+        """Return the microversion by which Nova takes a request.
+
+        :returns: None where it refuses what was asked for
+        """
+        from nova import exception
+
+        request = _request(_copy(environ))
+        try:
+            request.set_api_version_request()
+        except exception.Invalid:
+            return None
+        version = request.api_version_request
+        return version.ver_major, version.ver_minor
+
     def fault(
         self,
         environ: WSGIEnvironment,

@@ -20,6 +20,12 @@ class Answers(Protocol):
         refuse.
         """
 
+    def version(self, environ: WSGIEnvironment) -> tuple[int, int] | None:
+        """Return the microversion by which the API takes a request.
+
+        :returns: None where it refuses what was asked for
+        """
+
     def fault(
         self,
         environ: WSGIEnvironment,

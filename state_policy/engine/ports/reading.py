@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -76,6 +76,23 @@ class Circumstances:
     action: str | None = None
     request_id: str | None = None
     locked_reason: str | None = None
+
+
+def may_any(
+    reader: Reader, caller: Caller, location: Location, gates: Iterable[str]
+) -> bool | None:
+    """Return whether Nova lets the caller pass one of several policies.
+
+    :returns: None where it cannot be told
+    """
+    found: bool | None = False
+    for gate in gates:
+        may = reader.may(caller, location, gate)
+        if may:
+            return True
+        if may is None:
+            found = None
+    return found
 
 
 class Reader(Protocol):

@@ -3,8 +3,12 @@
 
 from __future__ import annotations
 
+import ast
 import functools
+import inspect
+import itertools
 import re
+import textwrap
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -12,7 +16,7 @@ import pytest
 from nova import policies
 from nova.api.openstack.compute import routes
 
-from state_policy.engine.operations import OPERATIONS
+from state_policy.engine.operations import INSTEAD, OPERATIONS
 from state_policy.wsgi import doors
 
 #: On a server, and not an operation on its state: Nova has them only to say
@@ -133,10 +137,7 @@ PARTS = {
     "os_compute_api:os-instance-actions:events",
     "os_compute_api:os-instance-actions:events:details",
     "os_compute_api:os-lock-server:unlock:unlock_override",
-    "os_compute_api:os-migrate-server:migrate:host",
-    "os_compute_api:os-migrate-server:migrate_live:host",
     "os_compute_api:os-shelve:unshelve_to_host",
-    "os_compute_api:os-volumes-attachments:swap",
     "os_compute_api:servers:create_image:allow_volume_backed",
     "os_compute_api:servers:migrations:index:host",
     "os_compute_api:servers:rebuild:trusted_certs",
@@ -147,7 +148,7 @@ PARTS = {
 
 
 def test_every_other_policy_is_about_a_part() -> None:
-    gates = {op.gate for op in OPERATIONS.values()}
+    gates = {gate for op in OPERATIONS.values() for gate in op.gates}
     others = {
         rule.name
         for rule in policies.list_rules()
@@ -158,3 +159,55 @@ def test_every_other_policy_is_about_a_part() -> None:
     }
     # Older versions of Nova have fewer of them.
     assert others - gates <= PARTS
+
+
+def alternatives(function: Any) -> Iterator[frozenset[str]]:
+    """Yield the policies of each branch in which Nova asks one or another."""
+    function = inspect.unwrap(function)
+    source = textwrap.dedent(inspect.getsource(function))
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.If):
+            ways = [
+                _asked(part, function) for part in (node.body, node.orelse)
+            ]
+            if all(ways):
+                yield frozenset(ways[0] + ways[1])
+
+
+def _asked(part: list[ast.stmt], function: Any) -> list[str]:
+    """Return the policies that are asked in some statements."""
+    return [
+        eval(
+            compile(ast.Expression(call.args[0]), "policy", "eval"),
+            function.__globals__,
+        )
+        for statement in part
+        for call in ast.walk(statement)
+        if isinstance(call, ast.Call)
+        and isinstance(call.func, ast.Attribute)
+        and call.func.attr == "can"
+    ]
+
+
+def methods() -> Iterator[Any]:
+    """Yield the methods of Nova's controllers that are about a server."""
+    for _, _, make, name in walked():
+        main, *subs = make.args
+        for controller in (main, *itertools.chain(*subs)):
+            names = (
+                controller.wsgi_actions.values()
+                if name == "action"
+                else [name]
+            )
+            for found in names:
+                if hasattr(controller, found):
+                    yield getattr(controller, found)
+
+
+def test_every_policy_that_stands_instead_is_known() -> None:
+    found = {pair for method in methods() for pair in alternatives(method)}
+    known = {frozenset(op.gates) for op in OPERATIONS.values()}
+    assert found and found <= known
+    policy = {rule.name for rule in policies.list_rules()}
+    # Older versions of Nova have fewer of them.
+    assert {p for p in INSTEAD.values() if p in policy} <= set().union(*found)
