@@ -56,6 +56,11 @@ A second file of rules that is evaluated beside the first and never acts.
 For each request on which the two would differ a line is logged. Use it to try
 new rules on real requests. Unset, nothing is evaluated beside. A relative
 path is looked for as that of ``policy_file``; the file must exist.
+
+The facts that only these rules need are read after those of the rules in
+force. Where that fails nothing is compared. Where a request had to wait for
+them longer than a second, nothing is compared for a minute, so that not every
+request waits.
 """,
     ),
     cfg.StrOpt(

@@ -241,6 +241,7 @@ class Filter:
         """Return what answers a request that may be decided."""
         judgement = self.judge.judge(request)
         if judgement is None:
+            self._compare(request)
             return self._onward(environ, request)
         request = replace(request, location=judgement.location)
         decision = judgement.decide(carrying.impossible(self.effects))
@@ -346,16 +347,20 @@ class Filter:
         return self.options.mode is Mode.ENFORCE and self.judge.stated
 
     def _compare(
-        self, request: Request, judgement: Judgement, decision: Decision
+        self,
+        request: Request,
+        judgement: Judgement | None = None,
+        decision: Decision | None = None,
     ) -> None:
         try:
-            other = judgement.differing(decision)
+            found = self.judge.compare(request, judgement, decision)
         except Exception as error:  # noqa: BLE001
             # Rules on trial must not keep those in force from being applied.
-            self.recorder.fault(error)
+            self._failed(error)
             return
-        if other is not None:
-            self._record(request, decision, "shadow", other)
+        if found is not None:
+            seen = replace(request, location=found.location)
+            self._record(seen, found.decision, "shadow", found.other)
 
     def _record(
         self,

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterable, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from state_policy.engine.decision import Decision, Verdict
 from state_policy.engine.evaluate import decide
@@ -18,6 +18,7 @@ from state_policy.engine.ports.reading import (
     may_any,
 )
 from state_policy.engine.ruleset import OperationRules, RuleSet
+from state_policy.wsgi.patience import Patience
 
 #: Returns the rule set in force.
 Rules = Callable[[], RuleSet]
@@ -46,35 +47,20 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """The facts of a request and the rules to ask; decides as often as asked.
-
-    :ivar shadow: rules that are tried beside, or None
-    """
+    """The facts of a request and the rules; decides as often as asked."""
 
     operation: str
     location: Location
     facts: Facts
     rules: RuleSet
-    shadow: RuleSet | None
     retry_after: int
     refuse_unknown: bool
     id: str
 
     def decide(self, without: Set[Verdict]) -> Decision:
         """Return the decision, some verdicts being out of the question."""
-        return self._decide(self.rules, without)
-
-    def differing(self, decision: Decision) -> Decision | None:
-        """Return what the shadow rules decide, where it is something else."""
-        if self.shadow is None:
-            return None
-        other = self._decide(self.shadow, frozenset())
-        same = (other.verdict, other.code) == (decision.verdict, decision.code)
-        return None if same else other
-
-    def _decide(self, rules: RuleSet, without: Set[Verdict]) -> Decision:
         return decide(
-            rules,
+            self.rules,
             self.operation,
             self.facts,
             id=self.id,
@@ -82,6 +68,18 @@ class Judgement:
             refuse_unknown=self.refuse_unknown,
             without=without,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Rules on trial that decide otherwise than those in force.
+
+    :ivar other: what the rules on trial decide
+    """
+
+    location: Location
+    decision: Decision
+    other: Decision
 
 
 class Judge:
@@ -105,6 +103,7 @@ class Judge:
         self._reader = reader
         self._rules = rules
         self._shadow = shadow
+        self._patience = Patience()
         self.retry_after = retry_after
         self.refuse_unknown = refuse_unknown
 
@@ -119,7 +118,7 @@ class Judge:
         return not self.stated and self._shadow is None
 
     def judge(self, request: Request) -> Judgement | None:
-        """Return what there is to decide.
+        """Return what the rules in force have to decide.
 
         :returns: None where the request is allowed whatever the facts are,
             or the server is not there
@@ -127,29 +126,82 @@ class Judge:
         """
         name = request.operation.name
         rules = self._rules()
-        shadow = self._shadow() if self._shadow else None
-        own = rules.operations[name]
-        if own.plain and shadow is None:
+        if _settled((rules.operations[name],), request.caller):
             return None
-        concerned = [own]
-        if shadow is not None:
-            concerned.append(shadow.operations[name])
-        if _settled(concerned, request.caller):
+        return self._judgement(request, rules, rules)
+
+    def compare(
+        self,
+        request: Request,
+        judgement: Judgement | None,
+        decision: Decision | None,
+    ) -> Difference | None:
+        """Return what the rules on trial would change.
+
+        Their facts are read apart, after those of the rules in force: what
+        fails or takes long here must not change what those decide.
+
+        :param judgement: of the rules in force; None: they allow, whatever
+            the facts are
+        :param decision: what they decide, where there is a judgement
+        :raises UnreadError: as :meth:`judge` does
+        """
+        if self._shadow is None or not self._patience.left:
             return None
+        tried, rules = self._shadow(), self._rules()
+        name = request.operation.name
+        if judgement is None and (
+            _settled((tried.operations[name],), request.caller)
+            # Then there is no such server.
+            or not _settled((rules.operations[name],), request.caller)
+        ):
+            return None
+        with self._patience.spent():
+            if judgement is None:
+                judgement = self._judgement(request, rules, tried)
+            else:
+                judgement = self._with_more(request, judgement, tried)
+        if judgement is None:
+            return None
+        decision = decision or judgement.decide(frozenset())
+        other = replace(judgement, rules=tried).decide(frozenset())
+        if (other.verdict, other.code) == (decision.verdict, decision.code):
+            return None
+        return Difference(judgement.location, decision, other)
+
+    def _judgement(
+        self, request: Request, rules: RuleSet, needing: RuleSet
+    ) -> Judgement | None:
+        """Return a judgement; None where there is no such server.
+
+        :param needing: the rules whose facts are read
+        """
+        name = request.operation.name
         location = request.location or self._reader.locate(request.server_id)
         if location is None:
             return None
-        needs = frozenset().union(*(found.needs for found in concerned))
+        needs = needing.operations[name].needs
         return Judgement(
             name,
             location,
             self._reader.read(request.caller, location, needs),
             rules,
-            shadow,
             self.retry_after,
             self.refuse_unknown,
             str(uuid.uuid4()),
         )
+
+    def _with_more(
+        self, request: Request, judgement: Judgement, tried: RuleSet
+    ) -> Judgement:
+        """Return a judgement with the facts that only others need, too."""
+        name = request.operation.name
+        known = judgement.rules.operations[name].needs
+        more = tried.operations[name].needs - known
+        if not more:
+            return judgement
+        found = self._reader.read(request.caller, judgement.location, more)
+        return replace(judgement, facts={**found, **judgement.facts})
 
     def unread(self, operation: str) -> Decision:
         """Return the decision on a server, or by a caller, not known.
