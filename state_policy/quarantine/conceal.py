@@ -172,7 +172,7 @@ def _conceal(
 ) -> Answer:
     server, record, text = found.server, found.record, found.text
     try:
-        won = mover.conceal_row(server, text, wish.action_id)
+        won = mover.conceal_row(server, record.target, text, wish.action_id)
     except Exception:
         LOG.warning("concealing %s failed", server.id, exc_info=True)
         won = _took_effect(mover, server.id, text)

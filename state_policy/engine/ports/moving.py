@@ -221,12 +221,17 @@ class Mover(Looking, Protocol):
         """Make ahead what the first move would need time to make."""
 
     def conceal_row(
-        self, server: Server, record: str, request_id: str | None
+        self,
+        server: Server,
+        to: Owner,
+        record: str,
+        request_id: str | None,
     ) -> bool:
         """Hide and lock the row, and write the record, or do neither.
 
         :param server: as it was seen; a row that is hidden, deleted, locked
             or in another state by now is left alone
+        :param to: whose it will be; its owner sees nothing that names it
         :param request_id: of the request; None to make one up
         :returns: whether this call did it
         """

@@ -7,19 +7,29 @@ answers must be the same byte for byte, and the server as it was.
 
 from __future__ import annotations
 
+import datetime
 import uuid
 from collections.abc import Iterator
 from typing import Any
 
+import sqlalchemy as sa
+from nova.db.main import models
+
 from state_policy.engine.operations import OPERATIONS
+from state_policy.quarantine import record as records
+from state_policy.quarantine import release
 from tests.functional import base
 from tests.functional.harness import collation, surgery
 from tests.functional.harness.keystone import Person
 from tests.functional.harness.sameness import written
 from tests.functional.nova_reading import requests
-from tests.functional.quarantine.support import RequestCase
+from tests.functional.quarantine.support import KEEPER, RequestCase
 
 COLLEAGUE = Person("colleague", base.OWNER_PROJECT)
+#: Whom Nova lets list the migrations of his project.
+MANAGER = Person(
+    "manager", base.OWNER_PROJECT, ("manager", "member", "reader")
+)
 
 #: Doors that are no operation of their own: what Nova does not route, what
 #: it does by another method or another address, and what it knows no more.
@@ -158,6 +168,86 @@ class TestUsage(RequestCase):
         path = f"/os-simple-tenant-usage/{who.project_id}?{span}"
         usage = self.ask("GET", path, who=who).json["tenant_usage"]
         return [one["instance_id"] for one in usage.get("server_usages", ())]
+
+
+class TestMigrations(RequestCase):
+    """Nova lists them by project; a server keeps those of its past."""
+
+    def test_not_while_it_is_in_quarantine(self) -> None:
+        self.flags(allow_resize_to_same_host=True)
+        server, other = self.boot(), self.boot()
+        for one in (server, other):
+            self._resize(one)
+        surgery.make_older(server, hours=1)
+        before = self._rows(server)
+        self._assert_listed(server, other)
+        self.assertEqual(204, self.delete(server).status)
+        self._assert_listed(other)
+        hidden = [{**m, "project_id": KEEPER.project_id} for m in before]
+        self.assertEqual(hidden, self._rows(server))
+        # As an operation that runs makes one, in its owner's name.
+        late = self._made(server, base.OWNER_PROJECT)
+        self.assertEqual(["settle"], self.swept())
+        self._assert_listed(other)
+        # And this in an operator's, whose it stays.
+        operators = self._made(server, base.QUARANTINE_PROJECT)
+        for _ in range(2):
+            self._release(server)
+            self._assert_listed(server, server, other)
+            # Compute goes by the times of their last changes.
+            self.assertEqual([*before, late, operators], self._rows(server))
+            self.assertEqual(204, self.delete(server).status)
+            self._assert_listed(other)
+
+    def _release(self, server: str) -> None:
+        seen = self.mover.look(server)
+        release.release(self.mover, seen, records.of(seen))
+        self.assert_owners(server)
+
+    def _rows(self, server: str) -> list[dict[str, Any]]:
+        table = models.Migration.__table__
+        query = sa.select(table).where(table.c.instance_uuid == server)
+        return surgery.execute(server, query.order_by(table.c.id))
+
+    def _made(self, server: str, project: str) -> dict[str, Any]:
+        values = {
+            "uuid": str(uuid.uuid4()),
+            "migration_type": "resize",
+            "status": "confirmed",
+            "hidden": False,
+            "cross_cell_move": False,
+            "project_id": project,
+            "user_id": "somebody",
+            "created_at": datetime.datetime(2026, 1, 1),
+            "updated_at": datetime.datetime(2026, 1, 1),
+            "instance_uuid": server,
+            "deleted": 0,
+        }
+        query = sa.insert(models.Migration.__table__).values(**values)
+        surgery.execute(server, query)
+        return self._rows(server)[-1]
+
+    def _resize(self, server: str) -> None:
+        flavor = self.owner.get_flavors()[1]["id"]
+        resize = {"resize": {"flavorRef": flavor}}
+        self.assertEqual(202, self.act(server, resize).status)
+        self.wait_for(
+            lambda: surgery.row(server)["vm_state"] == "resized", "resized"
+        )
+        self.assertEqual(204, self.act(server, "confirmResize").status)
+        self.wait_for(
+            lambda: surgery.row(server)["vm_state"] == "active", "confirmed"
+        )
+        self.wait_task(server, None)
+
+    def _assert_listed(self, *expected: str) -> None:
+        path = f"/os-migrations?project_id={base.OWNER_PROJECT}"
+        answer = self.ask("GET", path, who=MANAGER, microversion="2.90")
+        self.assertEqual(200, answer.status, answer.body)
+        self.assertEqual(
+            sorted(expected),
+            sorted(m["instance_uuid"] for m in answer.json["migrations"]),
+        )
 
 
 def _plain_doors() -> Iterator[Asked]:

@@ -142,7 +142,7 @@ class TestLockedMeanwhile(RequestCase):
         server = self.boot()
         seen = self.mover.look(server)
         self.assertEqual(202, self.act(server, "lock").status)
-        self.assertFalse(self.mover.conceal_row(seen, "{}", None))
+        self.assertFalse(self.mover.conceal_row(seen, KEEPER, "{}", None))
         row = surgery.row(server)
         self.assertEqual((False, "owner"), (row["hidden"], row["locked_by"]))
         self.assertEqual([], self.records(server))

@@ -197,7 +197,11 @@ class Memory:
     # moving
 
     def conceal_row(
-        self, server: Server, record: str, request_id: str | None
+        self,
+        server: Server,
+        to: Owner,
+        record: str,
+        request_id: str | None,
     ) -> bool:
         self.step("conceal_row")
         row = self.row[server.id]

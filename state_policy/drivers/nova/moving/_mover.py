@@ -140,11 +140,15 @@ class Mover:
     # moving
 
     def conceal_row(
-        self, server: Server, record: str, request_id: str | None
+        self,
+        server: Server,
+        to: Owner,
+        record: str,
+        request_id: str | None,
     ) -> bool:
         """Hide and lock the row, and write the record, or do neither."""
         with contexts.cell_of(server.id) as cell:
-            return bool(rows.conceal(cell, server, record, request_id))
+            return bool(rows.conceal(cell, server, to, record, request_id))
 
     def give(
         self,

@@ -20,6 +20,7 @@ from oslo_context import context as oslo_context
 from oslo_db import api as oslo_db_api
 from oslo_utils import timeutils
 
+from state_policy.drivers.nova.moving import migrations
 from state_policy.engine.ports.moving import Owner, Server
 
 #: The instance action under which records are kept, as its owner sees it.
@@ -71,7 +72,7 @@ def _update(cell: Any, server_id: str, *where: Any, **values: Any) -> bool:
 
 @_retried
 def conceal(
-    cell: Any, server: Server, record: str, request_id: str | None
+    cell: Any, server: Server, to: Owner, record: str, request_id: str | None
 ) -> bool:
     """Hide and lock a row that is as it was seen, and write the record."""
     with _writer(cell):
@@ -89,7 +90,10 @@ def conceal(
             locked_by="admin",
         )
         if won:
-            _insert_record(cell, server.id, server.owner, record, request_id)
+            action_id = _insert_record(
+                cell, server.id, server.owner, record, request_id
+            )
+            _take_migrations(cell, server, to, action_id)
         return won
 
 
@@ -110,7 +114,8 @@ def settle(cell: Any, server: Server, to: Owner, record: str) -> bool:
             hidden=False,
         )
         if won:
-            _insert_record(cell, server.id, server.owner, record)
+            action_id = _insert_record(cell, server.id, server.owner, record)
+            _take_migrations(cell, server, to, action_id)
         return won
 
 
@@ -129,6 +134,7 @@ def give_back(
             locked=locked_by is not None,
             locked_by=locked_by,
         )
+        migrations.give_back(cell, server_id, to.project_id)
 
 
 @_retried
@@ -151,11 +157,13 @@ def _insert_record(
     owner: Owner,
     record: str,
     request_id: str | None = None,
-) -> None:
+) -> int:
     """Insert an action of the owner's and its event, which holds the record.
 
     The action names nobody but the owner, who can read it. The record is
     where Nova keeps tracebacks, which only administrators read by default.
+
+    :returns: id of the action
     """
     now = timeutils.utcnow()
     action = models.InstanceAction()
@@ -171,16 +179,32 @@ def _insert_record(
         }
     )
     action.save(cell.session)
+    _insert_event(cell, action.id, EVENT, record)
+    return int(action.id)
+
+
+def _take_migrations(
+    cell: Any, server: Server, to: Owner, action_id: int
+) -> None:
+    taken = migrations.take(
+        cell, server.id, server.owner.project_id, to.project_id
+    )
+    for text in taken:
+        _insert_event(cell, action_id, migrations.EVENT, text)
+
+
+def _insert_event(cell: Any, action_id: int, name: str, text: str) -> None:
+    now = timeutils.utcnow()
     event = models.InstanceActionEvent()
     event.update(
         {
-            "event": EVENT,
-            "action_id": action.id,
+            "event": name,
+            "action_id": action_id,
             "start_time": now,
             "finish_time": now,
             "result": "Success",
             "host": HOST,
-            "traceback": record,
+            "traceback": text,
         }
     )
     event.save(cell.session)
