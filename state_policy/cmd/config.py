@@ -8,6 +8,7 @@ and so do the commands, or they would do something else than the API.
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -19,17 +20,6 @@ from state_policy.conf import Settings
 
 #: Nova's own; without Nova's code our configuration does not know it.
 _PASTE = cfg.StrOpt("api_paste_config", default="api-paste.ini")
-_WAYS_OUT = (
-    "name the API's with --paste-file, or say with --no-paste-file that the "
-    "options of nova.conf count alone"
-)
-
-
-class NoSectionError(exits.CommandError):
-    """There is no section of the filter to take options from."""
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(f"{reason}; {_WAYS_OUT}", exits.USAGE)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -63,9 +53,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--no-paste-file",
         action="store_true",
         help="take the options from the configuration files alone; without "
-        "this a command that works in Nova's databases refuses where there "
-        "is no paste file, no filter in it, or another one with other "
-        "options in each pipeline",
+        "this the same happens where there is no paste file, or no filter in "
+        "it, and each command says so",
     )
 
 
@@ -115,25 +104,40 @@ def settings(
 ) -> Settings:
     """Return the settings as the filter has them in the API.
 
-    Nothing is guessed: a command that acts by other options than the API
-    does harm.
+    Where no section of the filter is found, the options of nova.conf count
+    alone, and it is said: a host on which no API runs may have no paste file.
 
     :param conf: knows which paste file is the API's
     :param build: makes settings of the options of the paste file's section
-    :raises NoSectionError: where that section is not to be found
-    :raises CommandError: where the paste file is not usable
-    :raises SettingsError: where the filters of its pipelines differ
+    :raises CommandError: where the paste file is not usable, or it was named
+        and no pipeline in it has the filter
+    :raises SettingsError: where the filters of its pipelines differ: which of
+        them is meant, nothing says
     """
     if options.no_paste_file:
         return build({})
     named = options.paste_file
     path = Path(named) if named is not None else find_paste(conf)
     if path is None:
-        raise NoSectionError(f"{conf.wsgi.api_paste_config} is not found")
+        return _alone(build, f"{conf.wsgi.api_paste_config} is not found")
     try:
         found = pipelines.read(path)
     except (OSError, ValueError) as error:
         raise exits.CommandError(f"{path}: {error}", exits.USAGE) from error
-    if not found.used():
-        raise NoSectionError(f"{path}: no pipeline has the filter")
-    return found.settings(build)
+    if found.used():
+        return found.settings(build)
+    reason = f"{path}: no pipeline has the filter"
+    if named is not None:
+        raise exits.CommandError(reason, exits.USAGE)
+    return _alone(build, reason)
+
+
+def _alone(
+    build: Callable[[Mapping[str, str]], Settings], reason: str
+) -> Settings:
+    """Return the settings of nova.conf, and say why."""
+    sys.stderr.write(
+        f"options of nova.conf count alone: {reason}; name the API's with "
+        "--paste-file, or confirm with --no-paste-file\n"
+    )
+    return build({})

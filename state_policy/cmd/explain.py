@@ -168,22 +168,10 @@ class Explain(command.Command):  # type: ignore[misc,unused-ignore]
     def _rules(self, parsed_args: argparse.Namespace) -> RuleSet:
         if parsed_args.rules:
             return rulefiles.load_named(parsed_args.rules)
-        settings = self._settings(parsed_args.server is not None)
-        return load(sources(settings.policy_file, settings.policy_dirs))
-
-    def _settings(self, of_a_cloud: bool) -> Settings:
         options, conf = self.app.options, config.load(self.app.options)
         build = Settings.from_conf(conf).with_overrides
-        try:
-            return config.settings(options, conf, build)
-        except config.NoSectionError as error:
-            if of_a_cloud:
-                raise
-            # Rules can be tried where no API is.
-            self.app.stderr.write(
-                f"options of nova.conf count alone: {error}\n"
-            )
-            return build({})
+        settings = config.settings(options, conf, build)
+        return load(sources(settings.policy_file, settings.policy_dirs))
 
 
 def _add_facts(parser: argparse.ArgumentParser) -> None:

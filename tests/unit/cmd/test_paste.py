@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 from pathlib import Path
 
 import pytest
-from oslo_config import cfg
 
 from state_policy.cmd import config, pipelines, status
 from state_policy.conf import Settings, SettingsError
@@ -171,6 +171,9 @@ def test_without_a_paste_file_rules_can_be_tried(paste, explain):
     code, lines, err = explain()
     assert (code, lines[0]) == (0, "stop: allow")
     assert f"{path}: no pipeline has the filter" in err
+    code, lines, err = explain("--paste-file", path)
+    assert (code, lines) == (2, [])
+    assert f"{path}: no pipeline has the filter" in err
 
 
 def test_a_paste_file_that_is_not_usable(paste, explain, tmp_path):
@@ -191,32 +194,24 @@ def test_both_options_at_once(run):
     assert raised.value.code == 2
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("quarantine", "list"),
-        ("quarantine", "show", "x"),
-        ("quarantine", "sweep"),
-        ("quarantine", "release", "x"),
-        ("quarantine", "purge", "x"),
-        ("explain", "--server", "x"),
-        ("explain", "--rules", "RULES", "--server", "x"),
-    ],
-)
-def test_where_nova_is_read_nothing_is_guessed(words, run, file, monkeypatch):
-    """Without the paste file nobody knows in which mode, or for whom."""
-    conf = cfg.ConfigOpts()
-    config.register_paste(conf)
-    conf([], project="nova", default_config_files=[])
-    monkeypatch.setattr(cfg, "CONF", conf)
-    monkeypatch.setattr(cfg.ConfigOpts, "find_file", lambda *_: None)
-    monkeypatch.setattr(
-        "state_policy.drivers.nova.process.start", lambda _: None
+@pytest.mark.parametrize("found", [True, False])
+def test_where_nova_is_read_it_is_said_too(paste, capsys, tmp_path, found):
+    """A timer may run where no API does; what it goes by must be known."""
+    if found:
+        paste(section(), v21="", v2="")
+    options = argparse.Namespace(
+        config_file=[str(tmp_path / "nova.conf")],
+        config_dir=[],
+        no_paste_file=False,
+        paste_file=None,
     )
-    rules = file('"server:stop": "!"')
-    code, lines, err = run(*(rules if w == "RULES" else w for w in words))
-    assert (code, lines) == (2, [])
-    assert "api-paste.ini is not found; name the API's with" in err
+    conf = config.load(options)
+    found_settings = config.settings(options, conf, Settings().with_overrides)
+    assert found_settings == Settings()
+    assert "nova.conf count alone" in capsys.readouterr().err
+    options.no_paste_file = True
+    config.settings(options, conf, Settings().with_overrides)
+    assert capsys.readouterr().err == ""
 
 
 # -- the check ----------------------------------------------------------------
