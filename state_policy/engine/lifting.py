@@ -3,8 +3,9 @@
 
 For each fact a rule looks at its other values are tried: those of passing
 facts (they change by themselves) and of movable ones (the owner can change
-them); fixed facts stay as seen. Ages only grow, except that a change of the
-state starts its age anew.
+them); fixed facts stay as seen. Which are which depends on the state, too
+(``changes``). Ages only grow, except that a change of the state starts its
+age anew.
 """
 
 from __future__ import annotations
@@ -14,9 +15,10 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from state_policy.engine.changes import effective_change
 from state_policy.engine.decision import Lift
 from state_policy.engine.facts import UNREAD, Age, Facts
-from state_policy.engine.literal import Change, Literal
+from state_policy.engine.literal import Change
 from state_policy.engine.ruleset import Rule
 
 #: So many combinations are tried; beyond them "may lift" is assumed, as for a
@@ -115,18 +117,6 @@ class Variables:
             if self.lifted(changed):
                 return changed
         return None
-
-
-def effective_change(literal: Literal, facts: Facts) -> Change:
-    """Return how the fact can change now.
-
-    While a task runs, vm_state is passing: the task may change it.
-    """
-    if literal.fact == "server.vm_state":
-        task = facts.get("server.task_state", UNREAD)
-        if task is not UNREAD and task is not None:
-            return Change.PASSING
-    return literal.change
 
 
 def _is_age(value: Any) -> bool:

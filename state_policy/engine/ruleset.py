@@ -13,6 +13,7 @@ from functools import cached_property
 from types import MappingProxyType
 
 from state_policy.engine import operations
+from state_policy.engine.changes import READ_WITH
 from state_policy.engine.expression import (
     Constant,
     Expression,
@@ -27,9 +28,6 @@ from state_policy.engine.literal import Literal
 #: Stands for the server's user in a condition on the caller. Not every
 #: mapping names him; a driver reads the server's row then.
 _USER = "%(user_id)s"
-
-#: Kinds whose fact is read with another's because its class depends on it.
-_READ_WITH = {"server.vm_state": "server.task_state"}
 
 
 class Rule:
@@ -68,8 +66,9 @@ class Rule:
             for lit in self.literals
             if lit.fact != CALLER or lit.match == _USER
         }
-        facts |= {_READ_WITH[fact] for fact in facts if fact in _READ_WITH}
-        self.needs = frozenset(facts)
+        self.needs = frozenset(facts).union(
+            *(READ_WITH.get(fact, ()) for fact in facts)
+        )
         self.names: tuple[str, ...] = tuple(
             dict.fromkeys((name, *references(expression)))
         )

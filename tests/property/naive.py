@@ -25,6 +25,19 @@ _PASSING = {
     *("project.deletes:10m", "project.deletes:1h", "cloud.stuck"),
 }
 _MOVABLE = {"server.vm_state", "server.power_state", "server.locked"}
+#: Tasks that leave the vm_state as it is, and those that move a server.
+_KEEPING = {
+    *("image_snapshot", "image_snapshot_pending", "image_pending_upload"),
+    *("image_uploading", "image_backup", "updating_password"),
+}
+_MOVING = {
+    *("scheduling", "block_device_mapping", "networking", "spawning"),
+    *("resize_prep", "resize_migrating", "resize_migrated", "resize_finish"),
+    *("resize_reverting", "migrating", "rebuilding", "unshelving"),
+    *("rebuild_block_device_mapping", "rebuild_spawning", "shelving"),
+    *("shelving_image_pending_upload", "shelving_image_uploading"),
+    "shelving_offloading",
+}
 _GROUPS: dict[str, Any] = {
     "building": ("is", "server.vm_state", "building"),
     "busy": ("not", ("is", "server.task_state", "none")),
@@ -105,6 +118,22 @@ def _compare(match: str, value: float, unit: int) -> bool:
     return value > limit if sign == ">" else value < limit
 
 
+def _in_state(
+    facts: Mapping[str, Any], passing: set[str], movable: set[str]
+) -> None:
+    """Say of vm_state and host_up how they change in the state seen."""
+    vm_state, task = facts["server.vm_state"], facts["server.task_state"]
+    building = vm_state == "building"
+    if building or (task is not None and task not in _KEEPING):
+        passing.add("server.vm_state")
+    if facts.get("server.host_up", True) is None:
+        # Without a host it has no answer until it comes to one.
+        if not building and task not in _MOVING:
+            passing.discard("server.host_up")
+        if vm_state == "shelved_offloaded":
+            movable.add("server.host_up")
+
+
 class Rules:
     """Random rules by name, evaluated naively."""
 
@@ -163,13 +192,13 @@ class Rules:
         return ("allow", None, None, False, evidence)
 
     def _refuse(self, facts: Mapping[str, Any]) -> tuple[Any, ...]:
-        passing = set(_PASSING)
-        if facts.get("server.task_state") is not None:
-            passing.add("server.vm_state")
+        passing, movable = set(_PASSING), set(_MOVABLE)
+        if {"server.vm_state", "server.task_state"} <= facts.keys():
+            _in_state(facts, passing, movable)
         seconds = self._seconds(facts, passing)
         if seconds and self.named("server:delete:wait", facts):
             return ("wait", 409, seconds, False, False)
-        later = seconds or self._lifted(facts, passing | _MOVABLE)
+        later = seconds or self._lifted(facts, passing | movable)
         return ("deny", 409 if later else 403, seconds, False, False)
 
     def _seconds(

@@ -7,14 +7,22 @@ compares the two.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import (
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+)
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
+from state_policy.engine import changes
 from state_policy.engine.analysis import diagram as dd
 from state_policy.engine.analysis.project import Projector
 from state_policy.engine.analysis.space import TASK_STATE, VM_STATE, Space
+from state_policy.engine.changes import Phase
 from state_policy.engine.decision import Verdict
 from state_policy.engine.facts import Age
 from state_policy.engine.literal import Change
@@ -25,8 +33,18 @@ _RESTARTS = {
     "server.state_age": frozenset({VM_STATE, TASK_STATE}),
     "server.running_age": frozenset({"server.running"}),
 }
-#: All pairs in which no task runs.
-_IDLE = dd.COLUMN
+
+
+def _phases() -> Mapping[Phase, int]:
+    """Return the states of each phase; together they are all."""
+    found: dict[Phase, int] = {}
+    for vm_state, task_state in dd.pairs(dd.FULL):
+        now = changes.phase(vm_state, task_state)
+        found[now] = found.get(now, 0) | dd.pair_bit(vm_state, task_state)
+    return found
+
+
+_PHASES = _phases()
 
 
 class Label(NamedTuple):
@@ -169,29 +187,56 @@ class Analysis:
             return 0, 0
         make = self.space.diagrams
         open_ = make.invert(refused)
-        states = {lit.fact for lit in may.literals} & {VM_STATE, TASK_STATE}
-        idle = self._lift(may, open_, states & {TASK_STATE}, Change.PASSING)
-        # While a task runs, vm_state is passing too.
-        busy = self._lift(may, open_, states, Change.PASSING)
-        passing = make.either(
-            make.both(idle, _IDLE), make.without(busy, _IDLE)
+        passing: dd.Diagram = 0
+        movable: dd.Diagram = 0
+        for now, states in self._phases(may):
+            here = make.both(refused, states)
+            if here == 0:
+                continue
+            found = self._lift(may, open_, now, Change.PASSING)
+            passing = make.either(passing, make.both(here, found))
+            found = self._lift(may, open_, now, Change.PASSING, Change.MOVABLE)
+            movable = make.either(movable, make.both(here, found))
+        return passing, movable
+
+    def _phases(self, may: Rule) -> Iterator[tuple[Phase, int]]:
+        """Yield the phases that a rule tells apart, and their states."""
+        varying = dict.fromkeys(
+            (lit.fact, lit.change)
+            for lit in may.literals
+            if lit.fact in changes.VARYING
         )
-        movable = self._lift(
-            may, open_, states, Change.PASSING, Change.MOVABLE
-        )
-        return make.both(refused, passing), make.both(refused, movable)
+        grouped: dict[tuple[Change, ...], tuple[Phase, int]] = {}
+        for now, states in _PHASES.items():
+            key = tuple(
+                changes.change(fact, usual, value, now)
+                for fact, usual in varying
+                for value in self._values(fact)
+            )
+            first, others = grouped.get(key, (now, 0))
+            grouped[key] = first, others | states
+        yield from grouped.values()
+
+    def _values(self, fact: str) -> tuple[object, ...]:
+        """Return a value of each region of a fact; any one of a set."""
+        axes = self.space.of(fact)
+        if len(axes) != 1:
+            return (None,)
+        return tuple(r.value for r in self.space.axes[axes[0]].regions)
 
     def _lift(
-        self,
-        may: Rule,
-        open_: dd.Diagram,
-        states: set[str],
-        *changes: Change,
+        self, may: Rule, open_: dd.Diagram, now: Phase, *ways: Change
     ) -> dd.Diagram:
         """Return from where a rule can be opened by facts that so change."""
-        varied = states | {
-            lit.fact for lit in may.literals if lit.change in changes
-        } - {VM_STATE, TASK_STATE}
+        stays = {
+            lit.fact: _stays(lit.fact, lit.change, now, ways)
+            for lit in may.literals
+        }
+        varied = {
+            fact
+            for fact, stay in stays.items()
+            if not all(stay(value) for value in self._values(fact))
+        }
         found = open_
         for fact in sorted(varied - {VM_STATE, TASK_STATE}):
             axes = self.space.of(fact)
@@ -199,15 +244,30 @@ class Analysis:
                 found = vary_set(self.space, found, axes)
                 continue
             free = not _RESTARTS.get(fact, frozenset()).isdisjoint(varied)
-            found = vary(self.space, found, axes, free)
+            found = vary(self.space, found, axes, free, stays=stays[fact])
         make = self.space.diagrams
-        if VM_STATE in states:
+        if VM_STATE in varied:
             found = make.over_states(
-                found, dd.any_state if TASK_STATE in states else any_vm_state
+                found, dd.any_state if TASK_STATE in varied else any_vm_state
             )
-        elif TASK_STATE in states:
+        elif TASK_STATE in varied:
             found = make.over_states(found, dd.any_task)
         return found
+
+
+def _stays(
+    fact: str, usual: Change, now: Phase, ways: Collection[Change]
+) -> Callable[[object], bool]:
+    """Return which values of a fact do not change in these ways."""
+
+    def stays(value: object) -> bool:
+        return changes.change(fact, usual, value, now) not in ways
+
+    return stays
+
+
+def _never(value: object) -> bool:
+    return False
 
 
 def vary(
@@ -216,21 +276,30 @@ def vary(
     axes: Iterable[int],
     free: bool = False,
     ends: bool = True,
+    stays: Callable[[object], bool] = _never,
 ) -> dd.Diagram:
     """Return from where facts can come to the cells by changing.
 
     :param free: ages too may become any; else they grow
     :param ends: what an age is the age of may end, so that there is none
+    :param stays: which values do not change
     """
     for index in axes:
         axis = space.axes[index]
-        if not axis.ages or free:
-            cells = space.diagrams.exists(cells, index)
-            continue
         values = [region.value for region in axis.regions]
-        cells = space.diagrams.reach(
-            cells, index, [_later(values, i, ends) for i in range(len(values))]
-        )
+        every = list(range(len(values)))
+        reached = [
+            [at]
+            if stays(value)
+            else every
+            if free or not axis.ages
+            else _later(values, at, ends)
+            for at, value in enumerate(values)
+        ]
+        if all(regions == every for regions in reached):
+            cells = space.diagrams.exists(cells, index)
+        else:
+            cells = space.diagrams.reach(cells, index, reached)
     return cells
 
 

@@ -50,7 +50,7 @@ def test_a_code_is_a_difference(compared):
     found = compared(
         '"server:stop": "not (rule:building and server.locked:true)"',
         '"server:stop": "not (rule:building and server.locked:true) '
-        'and not server.az:a"',
+        'and not server.tag:a"',
     )
     assert {(str(item.old), str(item.new)) for item in found.differences} == {
         ("allow", "deny 403"),

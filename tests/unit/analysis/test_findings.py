@@ -155,9 +155,14 @@ CASES = {
         {("SP007", "server:delete:quarantine")},
     ),
     "a wait for what does not pass": (
-        '"server:stop": "not server.hypervisor:ironic"\n'
-        '"server:stop:wait": "server.hypervisor:ironic"',
+        '"server:stop": "not server.image:none"\n'
+        '"server:stop:wait": "server.image:none"',
         {("SP008", "server:stop:wait")},
+    ),
+    "a wait for what a build alone ends": (
+        '"server:stop": "not server.hypervisor:none"\n'
+        '"server:stop:wait": "server.hypervisor:none"',
+        set(),
     ),
     "a wait for what passes": (
         '"server:stop": "not rule:snapshotting"\n'

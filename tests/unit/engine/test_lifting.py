@@ -3,6 +3,7 @@
 
 import pytest
 
+from state_policy.engine.changes import READ_WITH
 from state_policy.engine.evaluate import decide
 from state_policy.engine.facts import Age
 from state_policy.engine.literal import Change
@@ -201,6 +202,81 @@ def test_vm_state_passes_while_a_task_runs(refused):
     assert busy[:2] == (409, 30)
     idle = refused(text, server_vm_state="active", server_task_state=None)
     assert idle[:2] == (409, None)
+
+
+#: Where a server is; a task that leaves it there, and one that does not.
+IDLE = {"server_vm_state": "active", "server_task_state": None}
+SNAPSHOT = {**IDLE, "server_task_state": "image_uploading"}
+STOPPING = {**IDLE, "server_task_state": "powering-off"}
+RESIZING = {**IDLE, "server_task_state": "resize_prep"}
+SPAWNING = {"server_vm_state": "building", "server_task_state": "spawning"}
+#: As nova-compute has it for a moment when it begins a build.
+BEGUN = {"server_vm_state": "building", "server_task_state": None}
+OFFLOADED = {
+    "server_vm_state": "shelved_offloaded",
+    "server_task_state": None,
+}
+UNSHELVING = {**OFFLOADED, "server_task_state": "unshelving"}
+IN_CELL0 = {"server_vm_state": "error", "server_task_state": None}
+
+WAIT, ASK, NEVER = (409, 30), (409, None), (403, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "state", "expected"),
+    [
+        ("server.launched:true", False, SPAWNING, WAIT),
+        ("server.launched:true", False, BEGUN, WAIT),
+        ("server.launched:true", False, IN_CELL0, NEVER),
+        # Who was up once has been for ever.
+        ("server.launched:false", True, STOPPING, NEVER),
+        ("not server.host:none", None, SPAWNING, WAIT),
+        ("not server.host:none", None, UNSHELVING, WAIT),
+        ("not server.host:none", None, OFFLOADED, ASK),
+        ("not server.host:none", None, IN_CELL0, NEVER),
+        ("not server.host:a", "a", RESIZING, WAIT),
+        ("not server.host:a", "a", SNAPSHOT, NEVER),
+        ("not server.host:a", "a", IDLE, NEVER),
+        ("server.hypervisor:QEMU", None, BEGUN, WAIT),
+        ("server.az:a", "b", SPAWNING, WAIT),
+        ("server.aggregate:racks", None, SPAWNING, WAIT),
+        ("server.host_up:true", None, SPAWNING, WAIT),
+        ("server.host_up:true", None, OFFLOADED, ASK),
+        ("server.host_up:true", None, IN_CELL0, NEVER),
+        ("server.host_up:true", False, IDLE, WAIT),
+        ("server.flavor:small", "large", RESIZING, WAIT),
+        ("server.flavor:small", "large", STOPPING, NEVER),
+        ("server.volumes:any", None, SPAWNING, WAIT),
+        ("server.volumes:any", None, IDLE, NEVER),
+        ("server.power_state:shutdown", "running", STOPPING, WAIT),
+        ("server.power_state:shutdown", "running", IDLE, ASK),
+        ("server.image:none", "i", SPAWNING, NEVER),
+    ],
+)
+def test_what_a_build_or_a_task_changes(refused, text, value, state, expected):
+    fact = next(w for w in text.split() if w != "not").split(":")[0]
+    given = {fact.replace(".", "_", 1): value, **state}
+    assert refused(text, **given)[:2] == expected
+
+
+@pytest.mark.parametrize(
+    ("state", "expected"),
+    [(SNAPSHOT, ASK), (STOPPING, WAIT), (BEGUN, WAIT), (IDLE, ASK)],
+)
+def test_a_task_that_keeps_the_vm_state(refused, state, expected):
+    assert refused("server.vm_state:paused", **state)[:2] == expected
+
+
+@pytest.mark.parametrize("fact", sorted(READ_WITH))
+def test_what_says_how_a_fact_changes_is_read_with_it(tmp_path, fact):
+    match = "running" if fact.endswith("power_state") else "true"
+    match = "active" if fact.endswith("vm_state") else match
+    if fact in ("server.volumes", "server.host", "server.aggregate"):
+        match = "none"
+    path = tmp_path / "rules.yaml"
+    path.write_text(f'"server:stop": "{fact}:{match}"')
+    needs = load([path]).operations["stop"].may.needs
+    assert needs == {fact, "server.vm_state", "server.task_state"}
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from oslo_policy.policy import Check
 
+from state_policy.engine.changes import READ_WITH
 from state_policy.engine.literal import Change, Literal
 from state_policy.rules import RulesError, load
 from state_policy.rules.kinds import BUILTIN, GROUP, Kind, discover
@@ -390,7 +391,8 @@ def test_facts_that_a_kind_may_look_at(fact, tmp_path):
     path = tmp_path / "a.yaml"
     path.write_text('"server:stop": "acme.k:x"')
     rules = load([path], {**BUILTIN, "acme.k": made(fact=fact)})
-    assert rules.operations["stop"].may.needs == {fact}
+    needs = rules.operations["stop"].may.needs
+    assert needs == READ_WITH.get(fact, frozenset()) | {fact}
 
 
 def test_the_package_has_an_entry_point_for_each_kind():
