@@ -179,7 +179,7 @@ def _conceal(
     if not won:
         return Answer(Result.EXCLUDED, "its state has changed")
     LOG.info("server %s is concealed", server.id)
-    finish.follow_up(mover, policy, record)
+    finish.follow_up(mover, policy, record, text)
     return Answer(Result.MOVED)
 
 
@@ -227,7 +227,7 @@ def _changed(server: Server, wish: Wish) -> str | None:
 
 
 def _record(mover: Mover, server: Server, target: Owner, wish: Wish) -> Record:
-    now = mover.now()
+    now = mover.now().replace(microsecond=0)  # as it will be read again
     sender = Owner(
         wish.credentials.get("project_id") or "",
         wish.credentials.get("user_id") or "",

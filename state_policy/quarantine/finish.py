@@ -14,18 +14,20 @@ from typing import Any
 
 from state_policy.engine.ports.moving import Mover, Server
 from state_policy.quarantine.policy import Policy
-from state_policy.quarantine.record import Kind, Record, of
+from state_policy.quarantine.record import Record, load
 
 LOG = logging.getLogger(__name__)
 
 EVENTS = "state_policy.quarantine"
 
 
-def follow_up(mover: Mover, policy: Policy, record: Record) -> None:
+def follow_up(mover: Mover, policy: Policy, record: Record, text: str) -> None:
     """Do what the request does after the row; never raises.
 
     The API database first, without a limit of time: with it the server is
     concealed for everybody. Ports are next, clients want them back.
+
+    :param text: of the record
     """
     left: tuple[str, ...] = ()
     try:
@@ -34,7 +36,7 @@ def follow_up(mover: Mover, policy: Policy, record: Record) -> None:
         LOG.warning("mapping of %s failed", record.server_id, exc_info=True)
         left = ("mapping",)
     try:
-        steps = _steps(mover, policy, record)
+        steps = _steps(mover, policy, record, text)
         left += mover.within(policy.request_budget, steps)
     except Exception:
         LOG.warning("the rest for %s failed", record.server_id, exc_info=True)
@@ -53,18 +55,44 @@ def give_away(mover: Mover, record: Record) -> None:
 
 
 def _steps(
-    mover: Mover, policy: Policy, record: Record
+    mover: Mover, policy: Policy, record: Record, text: str
 ) -> Mapping[str, Callable[[], None]]:
     server_id = record.server_id
     steps: dict[str, Callable[[], None]] = {}
     if policy.on_ports == "release":
         steps["ports"] = partial(
-            mover.release_ports, server_id, record.made_by_compute
+            mover.release_ports, server_id, record.made_by_compute, text
         )
-    steps["placement"] = partial(mover.charge, server_id, record.target)
+    steps["placement"] = partial(charge, mover, record)
     steps["consoles"] = partial(mover.close_consoles, server_id)
     steps["notification"] = partial(tell, mover, "conceal", record)
-    return steps
+    return {
+        name: partial(_unless_released, mover, record, step)
+        for name, step in steps.items()
+    }
+
+
+def _unless_released(
+    mover: Mover, record: Record, step: Callable[[], None]
+) -> None:
+    """Do a step of a request's, which may come to it very late.
+
+    What hangs goes on behind the request, and by then the server may have
+    been given back, even concealed anew.
+    """
+    if record.is_under_way(newest(mover, record.server_id)):
+        step()
+    else:
+        LOG.info("server %s has been released since", record.server_id)
+
+
+def newest(mover: Mover, server_id: str) -> Record | None:
+    """Return the newest record of a server as it is now.
+
+    :raises RecordError: where it cannot be read
+    """
+    text = mover.newest_record(server_id)
+    return None if text is None else load(text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +130,7 @@ def leftovers(
         Leftover(
             "placement",
             lambda: mover.consumer(server.id) not in (None, record.target),
-            partial(_charge, mover, record),
+            partial(charge, mover, record),
         ),
         Leftover(
             "ports",
@@ -111,7 +139,10 @@ def leftovers(
                 and bool(mover.bound_ports(server.id))
             ),
             partial(
-                mover.release_ports, server.id, made_by_compute(server, record)
+                mover.release_ports,
+                server.id,
+                made_by_compute(server, record),
+                server.record,
             ),
         ),
     )
@@ -133,17 +164,17 @@ def made_by_compute(server: Server, record: Record) -> tuple[str, ...]:
     return tuple(sorted(made - theirs))
 
 
-def _charge(mover: Mover, record: Record) -> None:
-    """Charge the target, unless the server is being released by now.
+def charge(mover: Mover, record: Record) -> None:
+    """Charge whom a record says, unless somebody has gone on meanwhile.
 
-    Looked at afterwards: a release writes its record before it charges, so
-    either it comes after us or it is seen here. Nobody else would put it
+    Looked at afterwards: whoever goes on writes a record before he charges,
+    so either he comes after us or it is seen here. Nobody else would put it
     right, a released server is looked at no more.
     """
-    mover.charge(record.server_id, record.target)
-    newest = of(mover.look(record.server_id))
-    if newest is not None and newest.kind is Kind.RELEASE:
-        mover.charge(record.server_id, record.owner)
+    mover.charge(record.server_id, record.holder)
+    now = newest(mover, record.server_id)
+    if now is not None and now.holder != record.holder:
+        mover.charge(record.server_id, now.holder)
 
 
 def tell(mover: Mover, what: str, record: Record) -> None:

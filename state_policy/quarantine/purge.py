@@ -48,6 +48,12 @@ def purge(mover: Mover, server: Server, record: Record) -> Record:
     Its ports are taken from it first: compute deletes every port that it
     does not know to be its owner's, and it knows none once the row has
     another owner.
+
+    :param server: as it was seen
+    :param record: its newest record then
+    :raises OvertakenError: where somebody else has gone on with it since; an
+        operator who releases it is not to lose it
+    :raises MovingError: where a port is still bound
     """
     record = record.next(Kind.PURGE, mover.now(), attempts=record.attempts + 1)
     try:
@@ -60,8 +66,10 @@ def purge(mover: Mover, server: Server, record: Record) -> Record:
 
 
 def _attempt(mover: Mover, server: Server, record: Record) -> None:
-    mover.release_ports(server.id, finish.made_by_compute(server, record))
-    mover.write_record(server.id, record.owner, dump(record))
+    made = finish.made_by_compute(server, record)
+    mover.release_ports(server.id, made, server.record)
+    text = dump(record)
+    mover.write_record(server.id, record.owner, text, server.record)
     if server.task_state == "deleting":  # it would be ignored
-        mover.reset_state(server.id, record.target)
-    mover.delete(server.id, record.target)
+        mover.reset_state(server.id, record.target, text)
+    mover.delete(server.id, record.target, text)

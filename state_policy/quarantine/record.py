@@ -94,9 +94,26 @@ class Record:
         )
 
     @property
+    def holder(self) -> Owner:
+        """Return whose the server is, or will be once this is done."""
+        return self.owner if self.kind is Kind.RELEASE else self.target
+
+    @property
     def made_by_compute(self) -> tuple[str, ...]:
         """Return the ids of the ports that compute made."""
         return tuple(p.id for p in self.ports if p.made_by_compute)
+
+    def is_under_way(self, newest: Record | None) -> bool:
+        """Return whether a server is still where this record takes it.
+
+        :param newest: the newest record of the server
+        """
+        return (
+            newest is not None
+            and newest.holder == self.holder
+            and (newest.since, newest.request_id)
+            == (self.since, self.request_id)
+        )
 
     def next(self, kind: Kind, at: datetime, **changes: Any) -> Record:
         """Return the record that follows this one."""

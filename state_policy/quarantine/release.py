@@ -10,7 +10,12 @@ from __future__ import annotations
 
 import logging
 
-from state_policy.engine.ports.moving import Looking, Mover, Server
+from state_policy.engine.ports.moving import (
+    Looking,
+    Mover,
+    OvertakenError,
+    Server,
+)
 from state_policy.quarantine import finish, purge
 from state_policy.quarantine.record import Kind, Record, dump
 
@@ -20,30 +25,73 @@ LOG = logging.getLogger(__name__)
 def release(mover: Mover, server: Server, record: Record) -> None:
     """Give a server back, or go on with it.
 
-    :param record: its newest record
+    :param server: as it was seen
+    :param record: its newest record then
+    :raises OvertakenError: where somebody else has gone on with it since
     """
+    text = server.record or ""
     if record.kind is not Kind.RELEASE:
         record = record.next(Kind.RELEASE, mover.now())
-        mover.write_record(server.id, record.owner, dump(record))
-    finish_release(mover, record, purge.going(server))
+        text = dump(record)
+        mover.write_record(server.id, record.owner, text, server.record)
+    _finish(mover, record, text)
 
 
-def finish_release(mover: Mover, record: Record, going: bool) -> None:
+def _finish(mover: Mover, record: Record, text: str) -> None:
     """Do what a release still lacks; every step can be repeated.
 
-    :param going: whether the server is being deleted. Compute calls that off
-        for nobody, and what is going is not counted as its owner's
+    Whoever does the same at the same time may be done long before, and the
+    server may be concealed again by then: so each look is at what is now.
+    It is told before the last step: a sweep repeats what has not ended, and
+    what has ended nobody looks at.
     """
-    mover.charge(record.server_id, record.owner)
+    server_id = record.server_id
+    finish.charge(mover, record)
+    going = _give(mover, record, text)
+    finish.tell(mover, "release", record)
+    mover.return_row(server_id, record.owner, record.locked_by, text)
+    if not going and _going(mover.look(server_id)):
+        # A purge sent its delete just before the record was written.
+        mover.give(server_id, record.owner, deleted=True)
+    LOG.info("server %s is its owner's again", server_id)
+
+
+def _give(mover: Mover, record: Record, text: str) -> bool:
+    """Make the API database name the owner.
+
+    :returns: whether the server is being deleted. Compute calls that off for
+        nobody, and what is going is not counted as its owner's
+    """
+    going = _going(_expected(mover, record, text))
     mover.give(
         record.server_id,
         record.owner,
         join_group=record.group,
         deleted=going,
     )
-    mover.return_row(record.server_id, record.owner, record.locked_by)
-    finish.tell(mover, "release", record)
-    LOG.info("server %s is its owner's again", record.server_id)
+    try:
+        _expected(mover, record, text)
+    except OvertakenError:
+        now = finish.newest(mover, record.server_id)
+        if now is not None and now.holder != record.owner:
+            finish.give_away(mover, now)
+        raise
+    return going
+
+
+def _expected(mover: Mover, record: Record, text: str) -> Server | None:
+    """Return a server as it is now, while a record is its newest.
+
+    :raises OvertakenError: where it is not
+    """
+    server = mover.look(record.server_id)
+    if server is not None and server.record != text:
+        raise OvertakenError(f"somebody has gone on with server {server.id}")
+    return server
+
+
+def _going(server: Server | None) -> bool:
+    return server is None or server.deleted or purge.going(server)
 
 
 def caveat(mover: Looking, server: Server, record: Record) -> str:
@@ -77,10 +125,11 @@ def give_back_deleted(mover: Mover, server: Server, record: Record) -> None:
     """End the move of a server that was deleted meanwhile.
 
     Compute's clean-up passes hidden rows, so the row is shown; mapping and
-    request spec follow the row, which is still its owner's.
+    request spec follow the row, which is still its owner's. With the mapping
+    it has ended for the sweep, so it is told before.
     """
     if server.hidden:
         mover.show_deleted_row(server.id)
-    mover.give(server.id, record.owner, deleted=True)
     finish.tell(mover, "deleted", record)
+    mover.give(server.id, record.owner, deleted=True)
     LOG.info("server %s was deleted while it was concealed", server.id)

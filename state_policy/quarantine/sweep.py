@@ -11,7 +11,12 @@ import logging
 from collections.abc import Callable, Set
 
 from state_policy.engine.facts import Facts
-from state_policy.engine.ports.moving import GoneError, Mover, Server
+from state_policy.engine.ports.moving import (
+    GoneError,
+    Mover,
+    OvertakenError,
+    Server,
+)
 from state_policy.engine.ports.reading import Reader, UnreadError
 from state_policy.engine.ruleset import Rule, RuleSet
 from state_policy.quarantine import finish, operator, purge, release
@@ -104,9 +109,9 @@ class Sweep:
             return work(server_id)
         except operator.RefusedError:
             raise
-        except GoneError:
+        except (GoneError, OvertakenError) as e:
             # What is to be done about it is for the next sweep to see.
-            LOG.info("server %s was deleted meanwhile", server_id)
+            LOG.info("%s", e)
             return []
         except Exception as e:
             LOG.warning("sweeping %s failed", server_id, exc_info=True)
@@ -164,7 +169,7 @@ class Sweep:
                 return None
             if not self._dry_run:
                 leftover.act()
-        except GoneError:
+        except (GoneError, OvertakenError):
             return None
         except Exception as e:
             LOG.warning("%s: %s failed", server_id, step, exc_info=True)

@@ -28,6 +28,13 @@ class GoneError(MovingError):
     """The server of a step was deleted meanwhile; a look shows how far."""
 
 
+class OvertakenError(MovingError):
+    """Somebody has gone on with the server since; the step did nothing.
+
+    Its newest record is not the one that the step was to follow.
+    """
+
+
 @dataclass(frozen=True, slots=True)
 class Owner:
     """Whose a server is: a project and a user, by their ids."""
@@ -164,6 +171,12 @@ class Looking(Protocol):
         :raises MovingError: where its cell does not answer
         """
 
+    def newest_record(self, server_id: str) -> str | None:
+        """Return the newest record of a server now, or None: a short look.
+
+        :raises GoneError: where it has been archived
+        """
+
     def held(self, projects: Sequence[str]) -> Listing:
         """Return every server that is, or may be, in quarantine.
 
@@ -214,7 +227,9 @@ class Mover(Looking, Protocol):
     """Moves servers between projects, one small step at a time.
 
     A server may be deleted at any moment, and so beside any step: each may
-    raise :class:`GoneError`.
+    raise :class:`GoneError`. Somebody else may go on with it at any moment
+    too: steps that are given the record that they follow raise
+    :class:`OvertakenError` where it is not the newest any more.
     """
 
     def prepare(self) -> None:
@@ -259,9 +274,16 @@ class Mover(Looking, Protocol):
         """Name another owner of the resources it holds."""
 
     def release_ports(
-        self, server_id: str, made_by_compute: Sequence[str]
+        self,
+        server_id: str,
+        made_by_compute: Sequence[str],
+        record: str | None,
     ) -> None:
-        """Unbind its ports; delete only those that compute made."""
+        """Unbind its ports; delete only those that compute made.
+
+        :param record: the newest; looked at before each port
+        :raises MovingError: where a port is still bound afterwards
+        """
 
     def close_consoles(self, server_id: str) -> None:
         """Take the tokens of open consoles back."""
@@ -269,6 +291,7 @@ class Mover(Looking, Protocol):
     def settle_row(self, server: Server, to: Owner, record: str) -> bool:
         """Give the row to another owner and show it again, with the record.
 
+        :param server: as it was seen, with its newest record
         :returns: whether this call did it
         """
 
@@ -276,28 +299,36 @@ class Mover(Looking, Protocol):
         """Un-hide a row that was deleted, so that compute cleans up."""
 
     def return_row(
-        self, server_id: str, to: Owner, locked_by: str | None
+        self, server_id: str, to: Owner, locked_by: str | None, record: str
     ) -> None:
-        """Give the row back, shown, and locked as it was before."""
+        """Give the row back, shown, and locked as it was before.
 
-    def write_record(self, server_id: str, owner: Owner, record: str) -> None:
+        :param record: the newest, in the same transaction
+        """
+
+    def write_record(
+        self, server_id: str, owner: Owner, record: str, after: str | None
+    ) -> None:
         """Write a record; the newest is the one that counts.
 
         :param owner: who may know of it: the owner it had, or has
+        :param after: the newest before it, in the same transaction
         """
 
-    def delete(self, server_id: str, by: Owner) -> None:
+    def delete(self, server_id: str, by: Owner, record: str) -> None:
         """Delete it as an administrator of the project would.
 
+        :param record: the newest
         :raises GoneError: where it is deleted already
-        :raises MovingError: where its row is not the project's
+        :raises OvertakenError: where its row is not the project's
         """
 
-    def reset_state(self, server_id: str, by: Owner) -> None:
+    def reset_state(self, server_id: str, by: Owner, record: str) -> None:
         """Set it to error, with no task.
 
+        :param record: the newest
         :raises GoneError: where it is deleted
-        :raises MovingError: where its row is not the project's
+        :raises OvertakenError: where its row is not the project's
         """
 
     def notify(self, event: str, payload: Mapping[str, Any]) -> None:

@@ -135,8 +135,8 @@ MEETINGS: dict[str, tuple[list[Any], list[str], Callable[[Found], None]]] = {
         owners,
     ),
     "two sweeps purge": (
-        2 * [[["purge", None]]],
-        ["conceal", "settle", "purge", "purge"],
+        [[], [["purge", None]]],
+        ["conceal", "settle", "purge"],
         deleted,
     ),
 }

@@ -86,7 +86,7 @@ class TestRelease(PortCase):
         self.assertEqual(204, self.delete(server).status)
         self.assert_free(self.owned)
         # and a second time, as sweep does
-        self.mover.release_ports(server, ())
+        self.mover.release_ports(server, (), self.mover.newest_record(server))
         self.assert_free(self.owned)
 
     def test_port_that_a_build_binds_meanwhile(self) -> None:
@@ -104,7 +104,11 @@ class TestRelease(PortCase):
 
         self.stub_out(place, looked)
         refused = self.assertRaises(
-            MovingError, self.mover.release_ports, server, ()
+            MovingError,
+            self.mover.release_ports,
+            server,
+            (),
+            None,
         )
         self.assertIn(late, str(refused))
         self.assert_free(self.owned)

@@ -15,7 +15,7 @@ from typing import Any
 from state_policy.engine.ports.moving import (
     GoneError,
     Listing,
-    MovingError,
+    OvertakenError,
     Owner,
     Pending,
     PendingDelete,
@@ -129,13 +129,17 @@ class Memory:
         found = self.row.get(server_id)
         if found is None:
             return None
-        texts = [text for one, text in self.records if one == server_id]
+        record = self.newest_record(server_id)
         return replace(
             found,
             mapped=self.mapping[server_id],
-            record=texts[-1] if texts else None,
-            recorded_at=load(texts[-1]).at if texts else None,
+            record=record,
+            recorded_at=load(record).at if record else None,
         )
+
+    def newest_record(self, server_id: str) -> str | None:
+        texts = [text for one, text in self.records if one == server_id]
+        return texts[-1] if texts else None
 
     def held(self, projects: Sequence[str]) -> Listing:
         ids = [
@@ -234,9 +238,13 @@ class Memory:
             self.consumers[server_id] = to
 
     def release_ports(
-        self, server_id: str, made_by_compute: Sequence[str]
+        self,
+        server_id: str,
+        made_by_compute: Sequence[str],
+        record: str | None,
     ) -> None:
         self.step("release_ports")
+        self._follow(server_id, record)
         self.deleted_ports += [
             port for port in self.ports[server_id] if port in made_by_compute
         ]
@@ -250,6 +258,7 @@ class Memory:
         row = self.row[server.id]
         if not row.hidden or row.deleted or not _same(row, server):
             return False
+        self._follow(server.id, server.record)
         self.set(server.id, owner=to, hidden=False)
         self.records.append((server.id, record))
         return True
@@ -260,33 +269,43 @@ class Memory:
             self.set(server_id, hidden=False)
 
     def return_row(
-        self, server_id: str, to: Owner, locked_by: str | None
+        self, server_id: str, to: Owner, locked_by: str | None, record: str
     ) -> None:
         self.step("return_row")
+        self._follow(server_id, record)
         self.set(server_id, owner=to, hidden=False, locked_by=locked_by)
 
-    def write_record(self, server_id: str, owner: Owner, record: str) -> None:
+    def write_record(
+        self, server_id: str, owner: Owner, record: str, after: str | None
+    ) -> None:
         self.step("write_record")
+        self._follow(server_id, after)
         self.records.append((server_id, record))
 
-    def delete(self, server_id: str, by: Owner) -> None:
+    def delete(self, server_id: str, by: Owner, record: str) -> None:
         self.step("delete")
         self._expect(server_id, by)
+        self._follow(server_id, record)
         if self.row[server_id].task_state == "deleting":
             return  # ignored, as compute does
         self.set(server_id, deleted=True, vm_state="deleted")
         self.consumers.pop(server_id, None)
 
-    def reset_state(self, server_id: str, by: Owner) -> None:
+    def reset_state(self, server_id: str, by: Owner, record: str) -> None:
         self.step("reset_state")
         self._expect(server_id, by)
+        self._follow(server_id, record)
         self.set(server_id, vm_state="error", task_state=None)
+
+    def _follow(self, server_id: str, record: str | None) -> None:
+        if self.newest_record(server_id) != record:
+            raise OvertakenError("somebody has gone on with it")
 
     def _expect(self, server_id: str, owner: Owner) -> None:
         if self.row[server_id].deleted:
             raise GoneError("it is deleted by now")
         if self.row[server_id].owner != owner:
-            raise MovingError("it has another owner by now")
+            raise OvertakenError("it has another owner by now")
 
     def notify(self, event: str, payload: Mapping[str, Any]) -> None:
         self.told.append((event, payload))

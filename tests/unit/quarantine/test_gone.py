@@ -16,7 +16,7 @@ from state_policy.quarantine import operator
 from state_policy.quarantine.conceal import Result, conceal
 from state_policy.quarantine.record import Kind
 from state_policy.quarantine.sweep import Sweep
-from tests.unit.quarantine.memory import KEEPER, OWNER, Memory
+from tests.unit.quarantine.memory import KEEPER, OWNER, Memory, StoreError
 from tests.unit.quarantine.test_deaths import (
     POLICY,
     WISH,
@@ -127,6 +127,20 @@ def test_settle(step: str) -> None:
     assert [done.error for done in report.done if done.error] == []
     assert "settle" not in [done.step for done in report.done]
     assert sweep(memory) == ["give back"]
+
+
+def test_it_is_told_before_the_last_step() -> None:
+    """What has ended nobody looks at; so it may be told twice."""
+    memory = world()
+    concealed(memory)
+    vanish(memory)
+    memory.steps.clear()
+    memory.fail_at, memory.failure = 1, StoreError
+    assert Sweep(memory, POLICY).run().failed
+    assert memory.steps == ["show_deleted_row", "give"]
+    assert sweep(memory) == ["give back"]
+    told = [what.rpartition(".")[2] for what, _ in memory.told]
+    assert told == ["conceal", "deleted", "deleted"]
 
 
 def test_conceal() -> None:

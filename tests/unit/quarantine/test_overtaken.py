@@ -6,18 +6,21 @@ Whatever it meant to do, what was done meanwhile stands.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+import copy
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
 
-from state_policy.engine.ports.moving import MovingError, Port, Server
+from state_policy.engine.ports.moving import OvertakenError, Port, Server
 from state_policy.quarantine import operator, purge
-from state_policy.quarantine.record import of
+from state_policy.quarantine.record import Kind, dump, of
 from state_policy.quarantine.sweep import Sweep
 from tests.unit.quarantine.memory import KEEPER, OWNER, Memory
 from tests.unit.quarantine.test_deaths import (
     POLICY,
+    concealed,
     is_owners,
     settle,
     sweep,
@@ -34,9 +37,9 @@ def overtake(memory: Memory, name: str, act: Callable[[Memory], None]) -> None:
     """Have something happen when a method is called next, after its work."""
     method = getattr(memory, name)
 
-    def overtaken(*args: Any) -> Any:
-        setattr(memory, name, method)
-        found = method(*args)
+    def overtaken(*args: Any, **kwargs: Any) -> Any:
+        delattr(memory, name)
+        found = method(*args, **kwargs)
         act(memory)
         return found
 
@@ -66,9 +69,99 @@ def test_not_even_where_it_is_seen_too_late() -> None:
     release(memory)
     record = of(seen)
     assert record is not None
-    with pytest.raises(MovingError):
+    with pytest.raises(OvertakenError):
         purge.purge(memory, seen, record)
-    assert not memory.row["s"].deleted
+    is_owners(memory)
+    assert memory.gone["s"] is False
+
+
+@pytest.mark.parametrize("when", ["release_ports", "write_record"])
+def test_nor_where_the_release_comes_in_between(when: str) -> None:
+    memory = settled()
+    memory.pass_time(POLICY.retention)
+    overtake(memory, when, release)
+    assert Sweep(memory, POLICY).run().done == ()
+    is_owners(memory)
+    assert sweep(memory) == []
+
+
+def test_a_released_server_is_not_settled() -> None:
+    memory = world()
+    concealed(memory)
+    overtake(memory, "consumer", lambda _: begin_release(memory))
+    assert Sweep(memory, POLICY).run().done == ()
+    assert sweep(memory) == ["release"]
+    is_owners(memory)
+
+
+def begin_release(memory: Memory) -> None:
+    """Write a release down, and no more."""
+    seen = memory.look("s")
+    record = of(seen)
+    assert seen is not None
+    assert record is not None
+    text = dump(record.next(Kind.RELEASE, memory.now()))
+    memory.write_record("s", OWNER, text, seen.record)
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_steps_that_a_request_left_behind(again: bool) -> None:
+    """They end when the server was released, or concealed anew."""
+    memory = world()
+    steps: dict[str, Callable[[], None]] = {}
+
+    def leave(
+        seconds: float, left: Mapping[str, Callable[[], None]]
+    ) -> tuple[str, ...]:
+        steps.update(left)
+        return tuple(left)
+
+    memory.within = leave  # type: ignore[method-assign]
+    concealed(memory)
+    del memory.within  # type: ignore[method-assign]
+    release(memory)
+    if again:
+        memory.pass_time(1)
+        concealed(memory)
+    before = copy.deepcopy(memory)
+    for name in ("placement", "consoles", "notification"):
+        steps[name]()
+    assert memory == before
+    steps["ports"]()
+    assert memory.ports == before.ports
+
+
+def test_a_release_that_another_has_ended() -> None:
+    """The server is concealed anew by then, and stays so."""
+    memory = settled()
+    begin_release(memory)
+    memory.pass_time(1)
+
+    def go_on(memory: Memory) -> None:
+        release(memory)
+        memory.pass_time(1)
+        concealed(memory)
+
+    for when in ("look", "charge", "newest_record", "give"):
+        other = copy.deepcopy(memory)
+        overtake(other, when, go_on)
+        with contextlib.suppress(OvertakenError, operator.RefusedError):
+            operator.release_one(other, POLICY, "s")
+        assert other.row["s"].hidden, when
+        assert other.mapping["s"] == KEEPER
+        assert other.consumers["s"] == KEEPER
+        assert sweep(other) == ["settle"]
+        assert other.row["s"].owner == KEEPER
+
+
+def test_a_delete_that_began_beside_a_release() -> None:
+    """Nova has been asked to delete it, and counts it no more."""
+    memory = settled()
+    overtake(
+        memory, "return_row", lambda _: memory.set("s", task_state="deleting")
+    )
+    release(memory)
+    assert memory.gone["s"]
 
 
 @pytest.mark.parametrize("when", ["look", "consumer", "charge"])

@@ -30,6 +30,7 @@ from state_policy.drivers.nova.moving.budget import Budget
 from state_policy.engine.ports.moving import (
     Listing,
     MovingError,
+    OvertakenError,
     Owner,
     Pending,
     Server,
@@ -87,6 +88,12 @@ class Mover:
     def look(self, server_id: str) -> Server | None:
         """Return what is known of a server now."""
         return seeing.look(self._cells, server_id)
+
+    def newest_record(self, server_id: str) -> str | None:
+        """Return the newest record of a server now."""
+        with contexts.cell_of(server_id) as cell:
+            found = rows.newest_record(cell, server_id)
+        return found[0] if found else None
 
     def held(self, projects: Sequence[str]) -> Listing:
         """Return every server that is, or may be, in quarantine."""
@@ -167,11 +174,14 @@ class Mover:
         surroundings.charge(server_id, to)
 
     def release_ports(
-        self, server_id: str, made_by_compute: Sequence[str]
+        self,
+        server_id: str,
+        made_by_compute: Sequence[str],
+        record: str | None,
     ) -> None:
         """Unbind its ports; delete only those that Nova made."""
         surroundings.release_ports(
-            self.compute.network_api, server_id, made_by_compute
+            self.compute.network_api, server_id, made_by_compute, record
         )
 
     def close_consoles(self, server_id: str) -> None:
@@ -189,32 +199,37 @@ class Mover:
             rows.show_deleted(cell, server_id)
 
     def return_row(
-        self, server_id: str, to: Owner, locked_by: str | None
+        self, server_id: str, to: Owner, locked_by: str | None, record: str
     ) -> None:
         """Give the row back, shown, and locked as it was before."""
         with contexts.cell_of(server_id) as cell:
-            rows.give_back(cell, server_id, to, locked_by)
+            rows.give_back(cell, server_id, to, locked_by, record)
 
-    def write_record(self, server_id: str, owner: Owner, record: str) -> None:
-        """Write a record."""
+    def write_record(
+        self, server_id: str, owner: Owner, record: str, after: str | None
+    ) -> None:
+        """Write a record after another."""
         with contexts.cell_of(server_id) as cell:
-            rows.write_record(cell, server_id, owner, record)
+            rows.write_record(cell, server_id, owner, record, after)
 
     # what Nova does when asked
 
-    def delete(self, server_id: str, by: Owner) -> None:
+    def delete(self, server_id: str, by: Owner, record: str) -> None:
         """Delete it as an administrator of the project would, for good."""
         context = contexts.acting(by)
         with contexts.gone(server_id):
             instance = self.compute.get(context, server_id)
             _expect(instance, by)
+            with contexts.cell_of(server_id) as cell:
+                rows.expect(cell, server_id, record)
             self.compute.delete(context, instance)
 
-    def reset_state(self, server_id: str, by: Owner) -> None:
+    def reset_state(self, server_id: str, by: Owner, record: str) -> None:
         """Set it to error with no task, as ``os-resetState`` does."""
         with contexts.cell_of(server_id, contexts.acting(by)) as cell:
             instance = objects.Instance.get_by_uuid(cell, server_id)
             _expect(instance, by)
+            rows.expect(cell, server_id, record)
             action = objects.InstanceAction.action_start(
                 cell, server_id, instance_actions.RESET_STATE
             )
@@ -263,7 +278,7 @@ class Mover:
 def _expect(instance: Any, owner: Owner) -> None:
     """Refuse to touch a server that has gone back to somebody else."""
     if instance.project_id != owner.project_id:
-        raise MovingError(f"server {instance.uuid} has another owner by now")
+        raise OvertakenError(f"server {instance.uuid} has another owner")
 
 
 def _event(server_id: str, event: Mapping[str, Any]) -> Any:

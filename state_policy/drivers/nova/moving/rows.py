@@ -4,7 +4,9 @@
 Each function is one transaction. Nova's own compare-and-swap
 (``Instance.save(expected_task_state=...)``) does not exclude two writers from
 each other, so the row is changed by an UPDATE whose conditions are in its
-WHERE, and whoever changes no row has lost.
+WHERE, and whoever changes no row has lost. Who writes a record, or goes by
+one, changes the row first: so the database has one of them wait for the other,
+and what is looked up then is what the other has left.
 
 Tables and columns: nova.db.main.models, 34.0.0.
 """
@@ -21,7 +23,12 @@ from oslo_db import api as oslo_db_api
 from oslo_utils import timeutils
 
 from state_policy.drivers.nova.moving import migrations
-from state_policy.engine.ports.moving import Owner, Server
+from state_policy.engine.ports.moving import (
+    GoneError,
+    OvertakenError,
+    Owner,
+    Server,
+)
 
 #: The instance action under which records are kept, as its owner sees it.
 ACTION = "quarantine"
@@ -114,6 +121,7 @@ def settle(cell: Any, server: Server, to: Owner, record: str) -> bool:
             hidden=False,
         )
         if won:
+            expect(cell, server.id, server.record)
             action_id = _insert_record(cell, server.id, server.owner, record)
             _take_migrations(cell, server, to, action_id)
         return won
@@ -121,9 +129,12 @@ def settle(cell: Any, server: Server, to: Owner, record: str) -> bool:
 
 @_retried
 def give_back(
-    cell: Any, server_id: str, to: Owner, locked_by: str | None
+    cell: Any, server_id: str, to: Owner, locked_by: str | None, record: str
 ) -> None:
-    """Give a row back to its owner, shown, and locked as it was."""
+    """Give a row back to its owner, shown, and locked as it was.
+
+    :param record: the newest
+    """
     with _writer(cell):
         _update(
             cell,
@@ -134,6 +145,7 @@ def give_back(
             locked=locked_by is not None,
             locked_by=locked_by,
         )
+        expect(cell, server_id, record)
         migrations.give_back(cell, server_id, to.project_id)
 
 
@@ -145,10 +157,31 @@ def show_deleted(cell: Any, server_id: str) -> None:
 
 
 @_retried
-def write_record(cell: Any, server_id: str, owner: Owner, record: str) -> None:
-    """Write a record."""
+def write_record(
+    cell: Any, server_id: str, owner: Owner, record: str, after: str | None
+) -> None:
+    """Write a record.
+
+    :param after: the newest so far
+    """
     with _writer(cell):
+        if not _update(cell, server_id):
+            raise GoneError(f"server {server_id} has been archived")
+        expect(cell, server_id, after)
         _insert_record(cell, server_id, owner, record)
+
+
+def expect(cell: Any, server_id: str, record: str | None) -> None:
+    """Go on only where a record is the newest, or there is none.
+
+    In a transaction that has changed the row before, nobody writes another
+    one until it ends.
+
+    :raises OvertakenError: where it is not
+    """
+    found = newest_record(cell, server_id)
+    if (found[0] if found else None) != record:
+        raise OvertakenError(f"somebody has gone on with server {server_id}")
 
 
 def _insert_record(
@@ -211,14 +244,18 @@ def _insert_event(cell: Any, action_id: int, name: str, text: str) -> None:
 
 
 def newest_record(cell: Any, server_id: str) -> tuple[str, Any] | None:
-    """Return the newest record of a server and its time."""
+    """Return the newest record of a server and its time.
+
+    The newest by time: a move to another cell writes them anew, backwards,
+    and their ids with them (nova.conductor.tasks.cross_cell_migrate, 34.0.0).
+    """
     action, event = models.InstanceAction, models.InstanceActionEvent
     found = _one(
         cell,
         sa.select(event.traceback, event.start_time)
         .join(action, action.id == event.action_id)
         .where(action.instance_uuid == server_id, event.event == EVENT)
-        .order_by(event.id.desc())
+        .order_by(event.start_time.desc(), event.id.desc())
         .limit(1),
     )
     return (found[0], found[1]) if found else None

@@ -12,7 +12,7 @@ from nova.network import model as network_model
 from nova.network import neutron
 from nova.scheduler.client import report
 
-from state_policy.drivers.nova.moving import contexts
+from state_policy.drivers.nova.moving import contexts, rows
 from state_policy.engine.ports.moving import MovingError, Owner
 
 LOG = logging.getLogger(__name__)
@@ -29,7 +29,10 @@ def bound_ports(server_id: str) -> frozenset[str]:
 
 
 def release_ports(
-    network_api: Any, server_id: str, made_by_compute: Sequence[str]
+    network_api: Any,
+    server_id: str,
+    made_by_compute: Sequence[str],
+    record: str | None,
 ) -> None:
     """Unbind a server's ports; delete only those known as Nova-made.
 
@@ -38,6 +41,8 @@ def release_ports(
     as its owner's. Nova binds ports while a build goes on, and one that came
     in between would be lost. Ports that have left the server are not touched.
 
+    :param record: the newest; Neutron may take its time, and the server may
+        be its owner's again before the next port is taken
     :raises MovingError: where a port is still bound afterwards
     """
     client = neutron.get_client(contexts.admin(), admin=True)
@@ -46,23 +51,25 @@ def release_ports(
         instance = objects.Instance.get_by_uuid(
             cell, server_id, expected_attrs=["info_cache"]
         )
-        records = objects.VirtualInterfaceList.get_by_instance_uuid(
+        interfaces = objects.VirtualInterfaceList.get_by_instance_uuid(
             cell, server_id
         )
         known = {vif["id"] for vif in instance.get_network_info() or ()}
-        known |= {record.uuid for record in records}
+        known |= {interface.uuid for interface in interfaces}
         if not bound and not known:
             return
-        made = bound & set(made_by_compute)
-        network_api._unbind_ports(cell, sorted(bound - made), client)
-        for port in sorted(made):
-            _delete_port(client, port)
+        for port in sorted(bound):
+            rows.expect(cell, server_id, record)
+            if port in made_by_compute:
+                _delete_port(client, port)
+            else:
+                network_api._unbind_ports(cell, [port], client)
         # What fails is only logged, by Nova too: what is free says Neutron.
         left = bound_ports(server_id)
         free = (bound | known) - left
-        for record in records:
-            if record.uuid in free:
-                record.destroy()
+        for interface in interfaces:
+            if interface.uuid in free:
+                interface.destroy()
         _forget(instance.info_cache, free)
     if left:
         raise MovingError(f"still bound: port {', '.join(sorted(left))}")

@@ -199,9 +199,14 @@ class CloudMover(Mover):
             return frozenset(found["ports"].get(server_id, ()))
 
     def release_ports(
-        self, server_id: str, made_by_compute: Sequence[str]
+        self,
+        server_id: str,
+        made_by_compute: Sequence[str],
+        record: str | None,
     ) -> None:
         """Unbind the ports in the file."""
+        with contexts.cell_of(server_id) as cell:
+            rows.expect(cell, server_id, record)
         with outside(self._directory) as found:
             found["ports"][server_id] = []
 
@@ -218,7 +223,7 @@ class CloudMover(Mover):
             if server_id in found["consumers"]:
                 found["consumers"][server_id] = to.project_id
 
-    def delete(self, server_id: str, by: Owner) -> None:
+    def delete(self, server_id: str, by: Owner, record: str) -> None:
         """Destroy the row, as compute does in the end.
 
         Where another was faster MariaDB's snapshot still shows the row, and
@@ -226,6 +231,7 @@ class CloudMover(Mover):
         (nova.compute.api.API._delete, 34.0.0), and so is it done here.
         """
         with contexts.cell_of(server_id, contexts.acting(by)) as cell:
+            rows.expect(cell, server_id, record)
             try:
                 objects.Instance.get_by_uuid(cell, server_id).destroy()
             except exception.ObjectActionError:
