@@ -151,6 +151,12 @@ class TestOtherPolicies(SwitchedTestCase):
         for asking in REQUESTS:
             self.pair(FIRST, asking, lets=not asking.second)
             self.pair(SECOND, asking, lets=asking.second)
+        # About another volume Nova asks without a word about the server.
+        owners = {INSTEAD["update_volume"]: "project_id:%(project_id)s"}
+        self.policy.set_rules(owners, overwrite=False)
+        self.pair(
+            base.OWNER, _volume(ANOTHER, "2.90", second=True), lets=False
+        )
 
     def older_nova(self) -> None:
         """It has no policy of its own for a host that is named."""
