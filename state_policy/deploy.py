@@ -292,7 +292,10 @@ def _filter(
         refuse_unknown=settings.on_unknown == "refuse",
     )
     options = Options(
-        Mode(settings.mode), settings.max_body, settings.disable_by_file_path
+        Mode(settings.mode),
+        settings.max_body,
+        settings.disable_by_file_path,
+        parts.answers.boot_actions(),
     )
     return Filter(
         app,

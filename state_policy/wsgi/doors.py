@@ -14,7 +14,8 @@ compares random requests with them. Worth knowing:
 * a content type that Nova does not know is its 415, whatever was asked;
 * some operations (``os-start``, ``os-stop``, tags, shares) look the id up
   without having looked at its form, and a database whose collation ignores
-  accents or blanks at the end then finds the server all the same.
+  accents or blanks at the end, or takes a ligature for two letters, then finds
+  the server all the same.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from typing import Any
 from wsgiref.types import WSGIEnvironment
@@ -35,6 +36,8 @@ from state_policy.wsgi import body
 _PROJECT = re.compile(r"[0-9a-f-]+")
 _PLAIN_ID = re.compile(r"[0-9A-Fa-f-]+")
 _NO_ID = re.compile(r"[^0-9A-Za-z-]+")
+#: No collation takes one of these for a letter that an id has.
+_FOREIGN = re.compile(r"[G-Zg-z]")
 _WITH_BODY = frozenset({"POST", "PUT"})
 #: Of a request that may say what its body is. Nova takes no type, and this
 #: one, for JSON.
@@ -48,20 +51,6 @@ _CONTENT_TYPES = frozenset(
 )
 #: Paths of the old volume-booting API: the same servers again.
 _BOOT_SHAPES = frozenset({(0,), (1, "action")})
-#: Actions of its own class alone; those of other classes are not there.
-_BOOT_ACTIONS = frozenset(
-    {
-        "confirmResize",
-        "createImage",
-        "os-start",
-        "os-stop",
-        "reboot",
-        "rebuild",
-        "resize",
-        "revertResize",
-        "trigger_crash_dump",
-    }
-)
 #: As Nova's schema of ``reboot`` has it.
 _REBOOTS = {
     "SOFT": "reboot_soft",
@@ -100,14 +89,28 @@ class Address:
 
     @property
     def lookup(self) -> str:
-        """Return the id to look the server up by.
+        """Return the id as Nova would write it.
 
         What some collation takes for nothing is left out, and what it takes
-        for a letter or digit is that: rather one server too many is judged.
+        for a letter or digit is that.
         """
         if self.plain:
             return self.server_id
         return _NO_ID.sub("", unicodedata.normalize("NFKD", self.server_id))
+
+    @property
+    def lookups(self) -> tuple[str, ...]:
+        """Return the texts to look the server up by, one after the other.
+
+        What is the same as what only the database knows, and it is given
+        what Nova gives it (on MariaDB's ``uca1400_ai_ci`` an eth is a d, an
+        ash two letters). Beside that, rather one server too many is judged.
+        """
+        if self.plain:
+            return (self.server_id,)
+        if _FOREIGN.search(self.server_id):
+            return ()
+        return (self.server_id, self.lookup)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,10 +151,14 @@ def address(path: str) -> Address | None:
     )
 
 
-def find(environ: WSGIEnvironment, limit: int) -> Door | None:
+def find(
+    environ: WSGIEnvironment, limit: int, boot_actions: Set[str] | None = None
+) -> Door | None:
     """Return what a request asks for, None where it is about no server.
 
     :param limit: bytes of a body that are read to find an action's name
+    :param boot_actions: those that the second address of servers takes;
+        None: all
     """
     found = address(environ.get("PATH_INFO", ""))
     if found is None:
@@ -161,7 +168,10 @@ def find(environ: WSGIEnvironment, limit: int) -> Door | None:
         return Door(found)
     if None in operations:
         return Door(found, operations[None])
-    return _action(found, environ, operations, limit)
+    door = _action(found, environ, operations, limit)
+    if found.boot and _lacks(boot_actions, door.operation):
+        return Door(found)
+    return door
 
 
 def split(path: str) -> list[str]:
@@ -233,13 +243,20 @@ def _action(
     if peeked is None:
         return Door(found)
     name, argument = peeked
-    if found.boot and name in operations and name not in _BOOT_ACTIONS:
-        return Door(found)
     if name == "reboot" and name in operations:
         reboot = _reboot(argument)
         return Door(found, OPERATIONS[reboot] if reboot else None)
     operation = operations.get(name)
     return Door(found, operation, None if operation else name)
+
+
+def _lacks(actions: Set[str] | None, operation: Operation | None) -> bool:
+    """Return whether the second address has no such action: Nova says so."""
+    return (
+        actions is not None
+        and operation is not None
+        and operation.action not in actions
+    )
 
 
 def _peek(content: bytes) -> tuple[str, Any] | None:

@@ -74,7 +74,9 @@ class Filter:
         """Return what answers: Nova, or something of ours."""
         if self.guard is None and self.judge.idle:
             return self.app
-        door = doors.find(environ, self.options.max_body)
+        door = doors.find(
+            environ, self.options.max_body, self.options.boot_actions
+        )
         if door is None:
             if self.events is not None and self.events.addressed(environ):
                 return self.events
@@ -179,11 +181,19 @@ class Filter:
             self.recorder.fault(error)
 
     def _located(self, door: doors.Door) -> Location | None:
-        """Return where the server is, if the guard has to know."""
-        server_id = door.address.lookup
-        if self.guard is None or len(server_id) < guard.SHORTEST_ID:
+        """Return where the server is, if the guard has to know.
+
+        Or if the id does not tell which it is.
+        """
+        address = door.address
+        if address.plain and self.guard is None:
             return None
-        return self.reader.locate(server_id)
+        for text in address.lookups:
+            if len(text) >= guard.SHORTEST_ID:
+                found = self.reader.locate(text)
+                if found is not None:
+                    return found
+        return None
 
     def _hides(self, caller: Caller, location: Location) -> bool:
         return self.guard is not None and self.guard.hides(caller, location)

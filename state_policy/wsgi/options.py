@@ -22,8 +22,11 @@ class Options:
 
     :ivar max_body: bytes of a body that are read to find an action's name
     :ivar disabled_by: while this file exists nothing is decided
+    :ivar boot_actions: what the second address of servers takes; None: every
+        action
     """
 
     mode: Mode = Mode.ENFORCE
     max_body: int = 114688
     disabled_by: Path | None = None
+    boot_actions: frozenset[str] | None = None

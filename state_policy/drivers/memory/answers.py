@@ -27,6 +27,10 @@ REFUSED_VERSION = "compute 9.9"
 class Answers:
     """Makes answers."""
 
+    def boot_actions(self) -> frozenset[str] | None:
+        """Return None: there are no routes."""
+        return None
+
     def version_accepted(self, environ: WSGIEnvironment) -> bool:
         """Return whether the version asked for is one there is."""
         return environ.get("HTTP_OPENSTACK_API_VERSION") != REFUSED_VERSION

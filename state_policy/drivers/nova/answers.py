@@ -14,11 +14,24 @@ from http import HTTPStatus
 from typing import Any
 from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
+from oslo_log import log as logging
+
+from state_policy.drivers.nova import routes
 from state_policy.engine.operations import Operation
+
+LOG = logging.getLogger(__name__)
 
 
 class Answers:
     """Makes answers in Nova's form, through both of its pipelines."""
+
+    def boot_actions(self) -> frozenset[str] | None:
+        """Return the actions at ``/os-volumes_boot``; None: cannot be told."""
+        try:
+            return routes.boot_actions()
+        except Exception as error:  # noqa: BLE001
+            LOG.warning("cannot read the routes of this Nova: %r", error)
+            return None
 
     def version_accepted(self, environ: WSGIEnvironment) -> bool:
         """Return whether Nova takes the request as far as its frame goes.

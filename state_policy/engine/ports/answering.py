@@ -13,6 +13,13 @@ from state_policy.engine.operations import Operation
 class Answers(Protocol):
     """Makes answers that clients cannot tell from the API's own."""
 
+    def boot_actions(self) -> frozenset[str] | None:
+        """Return the actions that the second address of servers takes.
+
+        :returns: by their names in a body; None where that cannot be told:
+            then every action of a server may be there
+        """
+
     def version_accepted(self, environ: WSGIEnvironment) -> bool:
         """Return whether the API takes the microversion asked for.
 
