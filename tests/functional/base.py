@@ -201,7 +201,7 @@ class NovaTestCase(KeepsTestMethod, integrated_helpers._IntegratedTestBase):
         """Return Nova's own test client for a caller."""
         found = api_client.TestOpenStackClient(
             person.user_id,
-            self.api_fixture.base_url,
+            self.api_fixture.api.base_url,
             project_id=person.project_id,
             roles=list(person.roles),
         )

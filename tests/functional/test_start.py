@@ -11,6 +11,8 @@ import contextlib
 import io
 from collections.abc import Mapping
 
+import pytest
+
 from state_policy.cmd import app as shell
 from state_policy.deploy import DeployError
 from tests.functional import base
@@ -57,11 +59,11 @@ class TestStart(base.NovaTestCase):
                 text = paste.with_filter(
                     paste.installed().read_text(), options
                 )
-                with self.assertRaises(DeployError) as raised:
+                with pytest.raises(DeployError) as raised:
                     self.load(text)
                 for part in said:
                     wanted = part.format(file=self.policy_file)
-                    self.assertIn(wanted, str(raised.exception))
+                    self.assertIn(wanted, str(raised.value))
 
     def test_both_pipelines_need_it_whole(self) -> None:
         """An error in the section of one pipeline alone is one too."""
