@@ -14,6 +14,9 @@ from state_policy.engine.facts import UNREAD, Age, Part
 from state_policy.engine.operations import OPERATIONS
 from state_policy.engine.ports.reading import Circumstances
 
+#: The reason of which no more is told.
+FORBIDDEN = "the policy of this cloud forbids it"
+
 _REASON_LENGTH = 80
 _SHOWN_VALUES = 3
 
@@ -44,14 +47,15 @@ def duration(seconds: float) -> str:
 
 def reasons(
     decision: Decision, circumstances: Circumstances
-) -> tuple[str, ...]:
+) -> Mapping[str, str]:
+    """Return the facts that made a refusal, each with its words."""
     found: dict[str, str] = {}
     for blocker in decision.blocking:
         phrase = _phrase(blocker, decision.facts, circumstances)
         if phrase is not None:
             found.setdefault(blocker.fact, phrase)
     states = {f: p for f, p in found.items() if f not in _AGES}
-    return tuple((states or found).values())
+    return states or found
 
 
 _AGES = frozenset({"server.state_age", "server.age", "server.running_age"})

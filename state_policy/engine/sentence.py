@@ -10,7 +10,7 @@ that is not the owner's; what blocks by these is "the policy of this cloud".
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from state_policy.engine import phrases
@@ -21,6 +21,7 @@ from state_policy.engine.ports.reading import Circumstances
 #: Characters; command-line tools show a line, and Nova's own are short.
 LIMIT = 299
 _SHOWN_OPERATIONS = 5
+_SHOWN_REASONS = 2
 _SHOWN_WAYS = 2
 
 #: Facts that may be told, with their values.
@@ -37,6 +38,17 @@ TELLABLE = frozenset(
         "server.locked",
         "server.host_up",
         "server.cell_up",
+    }
+)
+
+#: What Circumstances.since is the beginning of. A lock, or a compute service
+#: that does not answer, began at another time.
+_OF_THE_STATE = frozenset(
+    {
+        "server.vm_state",
+        "server.task_state",
+        "server.power_state",
+        "server.state_age",
     }
 )
 
@@ -88,10 +100,10 @@ def tell(
     :param possible: names of the operations that would pass now, the most
         useful first; empty where it is not known
     """
-    head = f"{_head(decision, server_id, circumstances)}."
+    reasons = _reasons(decision, circumstances)
     return _fitting(
-        head,
-        ("",) if decision.undecided else since(circumstances),
+        f"{_head(decision, server_id, reasons)}.",
+        ("",) if _OF_THE_STATE.isdisjoint(reasons) else since(circumstances),
         (_lifting(decision), ""),
         (_possible(possible), ""),
         (_retry(decision.retry_after), ""),
@@ -167,8 +179,18 @@ def _loss(step: tuple[int, ...]) -> int:
     return sum(given << (3 * place) for place, given in enumerate(step))
 
 
+def _reasons(
+    decision: Decision, circumstances: Circumstances
+) -> Mapping[str, str]:
+    """Return the reasons that are told, by the facts that they are about."""
+    if decision.undecided:
+        return {}
+    found = phrases.reasons(decision, circumstances)
+    return dict(itertools.islice(found.items(), _SHOWN_REASONS))
+
+
 def _head(
-    decision: Decision, server_id: str, circumstances: Circumstances
+    decision: Decision, server_id: str, reasons: Mapping[str, str]
 ) -> str:
     word = phrases.word(decision.operation)
     if decision.verdict in (Verdict.QUARANTINE, Verdict.ESCALATE):
@@ -181,10 +203,9 @@ def _head(
         return f"{start} while its state cannot be read"
     if decision.verdict is Verdict.BRAKE:
         return f"{start} now: too many such requests"
-    reasons = phrases.reasons(decision, circumstances)
     if not reasons:
-        return f"{start}: the policy of this cloud forbids it"
-    return f"{start} while {' and '.join(reasons[:2])}"
+        return f"{start}: {phrases.FORBIDDEN}"
+    return f"{start} while {' and '.join(reasons.values())}"
 
 
 def _lifting(decision: Decision) -> str:
@@ -205,8 +226,6 @@ def _possible(possible: Sequence[str]) -> str:
     if not possible:
         return ""
     shown = [phrases.friendly(name) for name in possible[:_SHOWN_OPERATIONS]]
-    if len(possible) == 1:
-        return f"Only {shown[0]} works now."
     return f"Possible now: {', '.join(shown)}."
 
 

@@ -121,9 +121,8 @@ class TestThroughSdk(base.NovaTestCase):
         self._assert_told(
             lambda sdk: sdk.pause_server(server),
             f"Cannot 'pause' instance {server} while it is locked "
-            "(backup until noon). In this state for TIME, by action 'create' "
-            "(REQUEST). It may pass once it is unlocked. Possible now: "
-            "unlock, create image.",
+            "(backup until noon). It may pass once it is unlocked. Possible "
+            "now: unlock, create image.",
             "locked",
         )
 
@@ -134,9 +133,8 @@ class TestThroughSdk(base.NovaTestCase):
         self._assert_told(
             lambda sdk: sdk.delete_server(server),
             f"Cannot 'delete' instance {server} while it is locked "
-            "(backup until noon). In this state for TIME, by action 'create' "
-            "(REQUEST). It may pass once it is unlocked. Possible now: "
-            "unlock, rebuild, create image, resize, attach volume.",
+            "(backup until noon). It may pass once it is unlocked. Possible "
+            "now: unlock, rebuild, create image, resize, attach volume.",
             "locked",
             who=base.OPERATOR,
         )
@@ -154,8 +152,8 @@ class TestThroughSdk(base.NovaTestCase):
             lambda sdk: sdk.stop_server(server),
             f"Cannot 'stop' instance {server} while its compute service "
             "does not answer and it is being moved. It may pass once its "
-            "compute service answers. Only DELETE works now. Retry in 30 "
-            "seconds.",
+            "compute service answers and it is not being moved. Possible "
+            "now: DELETE. Retry in 30 seconds.",
             "host_down",
             retry_after="30",
         )
@@ -167,9 +165,8 @@ class TestThroughSdk(base.NovaTestCase):
         self._assert_told(
             lambda sdk: sdk.stop_server(server),
             f"Cannot 'stop' instance {server} while its compute service "
-            "does not answer. In this state for TIME, by action 'create' "
-            "(REQUEST). It may pass once its compute service answers. Only "
-            "DELETE works now. Retry in 30 seconds.",
+            "does not answer. It may pass once its compute service answers. "
+            "Possible now: DELETE. Retry in 30 seconds.",
             "host_down",
             retry_after="30",
         )
@@ -234,7 +231,7 @@ class TestThroughSdk(base.NovaTestCase):
         self.assertNotIn(HOST, answer.text)
 
     def _sdk(self, who: Person, microversion: str = "2.90") -> Any:
-        url = self.api_fixture.base_url
+        url = self.api_fixture.api.base_url
         session = keystoneauth1.session.Session(
             auth=token_endpoint.Token(url, "unused"),
             additional_headers=who.headers(),

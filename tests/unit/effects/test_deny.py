@@ -34,7 +34,7 @@ def test_interface_of_a_server_in_error() -> None:
     message = answer.fault["message"]
     assert answer.code == 409
     assert "while it is in vm_state error" in message
-    assert "Only DELETE works now." in message
+    assert "Possible now: DELETE." in message
 
 
 def test_soft_reboot_of_a_server_in_error() -> None:
@@ -64,7 +64,7 @@ def test_stop_while_the_host_is_down() -> None:
     )
     message = answer.fault["message"]
     assert "while its compute service does not answer" in message
-    assert "Only DELETE works now." in message
+    assert "Possible now: DELETE." in message
     assert b"secret-host" not in answer.body
 
 

@@ -53,7 +53,7 @@ def test_during_a_snapshot() -> None:
         f"Cannot 'rebuild' instance {ID} while it is in task_state "
         "image_snapshot. In this state for 3 minutes, by action "
         f"'createImage' ({REQUEST}). It may pass once no task is running. "
-        "Only DELETE works now. Retry in 30 seconds."
+        "Possible now: DELETE. Retry in 30 seconds."
     )
     assert len(text) <= sentence.LIMIT
 
@@ -202,6 +202,42 @@ def test_details_of_what_it_takes_are_whole() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("rule", "facts", "said"),
+    [
+        ("server.vm_state:stopped", {}, True),
+        ("not rule:busy", {"server.task_state": "pausing"}, True),
+        ("server.power_state:shutdown", {}, True),
+        ("server.state_age:>=2h", {}, True),
+        (
+            "not server.locked:true and server.vm_state:stopped",
+            {"server.locked": True},
+            True,
+        ),
+        ("not server.locked:true", {"server.locked": True}, False),
+        ("server.host_up:true", {"server.host_up": False}, False),
+        (
+            "server.running:none",
+            {"server.running": frozenset({"attach_volume"})},
+            False,
+        ),
+        ("not server.running_age:<1h", {"server.running_age": Age(5)}, False),
+        (
+            # Of two reasons the age is not the one that is told.
+            "server.host_up:true and server.state_age:>=2h",
+            {"server.host_up": False},
+            False,
+        ),
+        ("server.host:other", {}, False),
+    ],
+)
+def test_since_when_it_is_so(rule: str, facts: Any, said: bool) -> None:
+    """What is told of the state's beginning is about the reason given."""
+    around = Circumstances(3456000.0, "create", REQUEST)
+    text = told(rule, facts, circumstances=around)
+    assert ("In this state for 40 days, by action 'create'" in text) is said
+
+
 def test_reason_of_a_lock() -> None:
     text = told(
         "not server.locked:true",
@@ -212,7 +248,7 @@ def test_reason_of_a_lock() -> None:
     )
     assert text == (
         f"Cannot 'pause' instance {ID} while it is locked (being moved by "
-        "us). It may pass once it is unlocked. Only unlock works now."
+        "us). It may pass once it is unlocked. Possible now: unlock."
     )
 
 
