@@ -4,10 +4,13 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator, Set
+from collections.abc import Callable, Iterator, Set
 
+from state_policy.engine import changes
 from state_policy.engine.facts import Facts
+from state_policy.engine.operations import QUARANTINABLE
 from state_policy.engine.ruleset import RuleSet
+from state_policy.engine.states import GROUPS
 
 #: The operations that are offered as a way out, the most useful first: those
 #: that end a state come before those that begin one.
@@ -83,13 +86,33 @@ FACTS = frozenset(
         "server.locked",
         "server.host_up",
         "server.cell_up",
+        "server.disable_terminate",
     }
 )
+
+#: Tasks of a delete that Nova has begun.
+_DELETING = frozenset(GROUPS["deleting"][1])
 
 
 def needs(rules: RuleSet) -> frozenset[str]:
     """Return the keys of the facts to read before asking :func:`offers`."""
-    return FACTS.union(*(rules.operations[name].may.needs for name in OFFERED))
+    return needs_beside(rules).union(
+        *(rules.operations[name].may.needs for name in OFFERED)
+    )
+
+
+def needs_beside(rules: RuleSet) -> frozenset[str]:
+    """Return the keys of what to know beside the rules for operations."""
+    return FACTS.union(
+        *(
+            rule.needs
+            for name in QUARANTINABLE
+            for rule in (
+                rules.operations[name].quarantine,
+                rules.operations[name].escalate,
+            )
+        )
+    )
 
 
 def offers(
@@ -104,12 +127,22 @@ def offers(
     :param admin: whether Nova's lock does not bind the caller
     """
     for name in OFFERED:
-        if obstacle(name, facts, native, admin) is not None:
+        ours = acts(rules, name, facts)
+        if obstacle(name, facts, native, admin, ours=ours) is not None:
             continue
         if _beside_the_point(name, facts):
             continue
         if rules.operations[name].may.test(facts) is True:
             yield name
+
+
+def acts(rules: RuleSet, name: str, facts: Facts) -> bool:
+    """Return whether a rule has something done in Nova's place."""
+    found = rules.operations[name]
+    return name in QUARANTINABLE and (
+        found.quarantine.test(facts) is True
+        or found.escalate.test(facts) is True
+    )
 
 
 class Obstacle(enum.StrEnum):
@@ -121,20 +154,30 @@ class Obstacle(enum.StrEnum):
     STATE = "state"
     HOST_DOWN = "host_down"
     HOST_UP = "host_up"
+    DELETING = "deleting"
+    KEPT = "kept"
 
 
 #: Those that pass by themselves.
-PASSING = frozenset({Obstacle.CELL_DOWN, Obstacle.HOST_DOWN})
+PASSING = frozenset(
+    {Obstacle.CELL_DOWN, Obstacle.HOST_DOWN, Obstacle.DELETING}
+)
 
 
 def obstacle(
-    name: str, facts: Facts, native: Set[str] | None, admin: bool
+    name: str,
+    facts: Facts,
+    native: Set[str] | None,
+    admin: bool,
+    *,
+    ours: bool = False,
 ) -> Obstacle | None:
     """Return what keeps Nova from doing an operation now, None for nothing.
 
     :param native: what Nova itself would take in this state, None where it
         cannot be told
     :param admin: whether Nova's lock does not bind the caller
+    :param ours: whether a rule has something done in Nova's place
     """
     if facts.get("server.cell_up") is False:
         return Obstacle.CELL_DOWN
@@ -147,7 +190,41 @@ def obstacle(
     up = facts.get("server.host_up")
     if up is False and name in ON_HOST:
         return Obstacle.HOST_DOWN
-    return Obstacle.HOST_UP if up is True and name in OFF_HOST else None
+    if up is True and name in OFF_HOST:
+        return Obstacle.HOST_UP
+    return _ignored(facts, ours) if name in QUARANTINABLE else None
+
+
+def _ignored(facts: Facts, ours: bool) -> Obstacle | None:
+    """Return why Nova takes a delete and does nothing, None where it acts.
+
+    By nova.compute.api.API._delete, 34.0.0. The quarantine spares what
+    disable_terminate keeps.
+    """
+    if facts.get("server.disable_terminate") is True:
+        return Obstacle.KEPT
+    if ours or facts.get("server.host_up") is not True:
+        return None
+    deleting = facts.get("server.task_state") in _DELETING
+    return Obstacle.DELETING if deleting else None
+
+
+def passes(
+    name: str,
+    facts: Facts,
+    allowed: Callable[[Facts], Set[str] | None],
+) -> bool:
+    """Return whether the state in an operation's way passes by itself.
+
+    :param allowed: from facts to what Nova itself would take
+    """
+    now = changes.phase_of(facts)
+    if now is None:
+        return False
+    if now.changing:
+        return True
+    # A task that leaves the server as it is must be all that is in the way.
+    return name in (allowed({**facts, "server.task_state": None}) or ())
 
 
 def bound_by_lock(name: str, facts: Facts, admin: bool) -> bool:

@@ -33,13 +33,16 @@ _SHAPE = (1, "allowed-actions")
 _SHOW = OPERATIONS["show"].gate
 
 #: Where the code that is told is not the obstacle's own.
-_CODES = {Obstacle.HOST_UP: "state"}
+_CODES = {Obstacle.HOST_UP: "state", Obstacle.KEPT: "policy"}
 _WHY = {
     Obstacle.CELL_DOWN: "its state cannot be read",
     Obstacle.LOCKED: "it is locked",
     Obstacle.HOST_DOWN: "its compute service does not answer",
     Obstacle.HOST_UP: "its compute service answers",
+    Obstacle.DELETING: "it is being deleted",
 }
+#: What has something done in Nova's place.
+_OURS = (Verdict.QUARANTINE, Verdict.ESCALATE)
 
 
 def addressed(found: Address, method: str) -> bool:
@@ -109,7 +112,9 @@ class AllowedActions:
         needs = frozenset().union(
             *(found.may.needs for found in rules.operations.values())
         )
-        facts = self._reader.read(caller, location, needs | possible.FACTS)
+        facts = self._reader.read(
+            caller, location, needs | possible.needs_beside(rules)
+        )
         native = self._reader.natively_allowed(facts)
         if native is not None and location.build_request:
             native &= possible.BEFORE_A_CELL
@@ -145,7 +150,11 @@ class AllowedActions:
         if decision.verdict in (Verdict.DENY, Verdict.WAIT):
             return _refusal(decision, location)
         found = possible.obstacle(
-            operation.name, facts, native, caller.is_admin
+            operation.name,
+            facts,
+            native,
+            caller.is_admin,
+            ours=decision.verdict in _OURS,
         )
         if found is not None and found is not Obstacle.UNREAD:
             return self._hindered(operation, location, facts, found)
@@ -162,14 +171,16 @@ class AllowedActions:
         obstacle: Obstacle,
     ) -> dict[str, Any]:
         """Return what Nova would not do, and when to ask again."""
-        busy = facts.get("server.task_state") is not None
         passing = obstacle in possible.PASSING or (
-            obstacle is Obstacle.STATE and busy
+            obstacle is Obstacle.STATE
+            and possible.passes(
+                operation.name, facts, self._reader.natively_allowed
+            )
         )
         answer = _no(
             _CODES.get(obstacle, obstacle.value),
             f"Cannot '{phrases.word(operation.name)}' instance "
-            f"{location.server_id} while {_why(obstacle, facts)}.",
+            f"{location.server_id}{_why(obstacle, facts)}.",
         )
         return answer | ({"retry_after": self._retry_after} if passing else {})
 
@@ -181,9 +192,10 @@ class AllowedActions:
 
 
 def _why(obstacle: Obstacle, facts: Facts) -> str:
-    if obstacle is Obstacle.STATE:
-        return _state(facts)
-    return _WHY[obstacle]
+    if obstacle is Obstacle.KEPT:
+        return f": {phrases.FORBIDDEN}"
+    found = _state(facts) if obstacle is Obstacle.STATE else _WHY[obstacle]
+    return f" while {found}"
 
 
 def _state(facts: Facts) -> str:

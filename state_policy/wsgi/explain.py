@@ -17,7 +17,11 @@ from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 from state_policy.engine import possible, sentence
 from state_policy.engine.explaining import Background, Explainer
 from state_policy.engine.facts import Facts
-from state_policy.engine.ports.reading import Reader, may_any
+from state_policy.engine.ports.reading import (
+    Circumstances,
+    Reader,
+    may_any,
+)
 from state_policy.engine.possible import Obstacle
 from state_policy.wsgi.judge import Request
 from state_policy.wsgi.record import Recorder
@@ -29,6 +33,8 @@ _Amend = Callable[[Response], Response]
 #: What Nova answers 409 for beside the state itself. (A cell that is down is
 #: no conflict to it.)
 _CODES = {Obstacle.LOCKED: "locked", Obstacle.HOST_DOWN: "host_down"}
+#: Codes of what began when the state did.
+_OF_THE_STATE = frozenset({"busy", "wrong_state", "never_launched"})
 #: Codes of what passes by itself: asking again helps.
 _PASSING = frozenset({"busy", "host_down"})
 
@@ -78,7 +84,10 @@ class Conflicts:
         seconds = self._retry_after if code in _PASSING else None
         fault["message"] = sentence.extend(
             fault["message"],
-            background.circumstances,
+            # A lock, or a service that does not answer, began at another time.
+            background.circumstances
+            if code in _OF_THE_STATE
+            else Circumstances(),
             background.possible,
             seconds,
         )
@@ -109,11 +118,13 @@ class Conflicts:
 
     def _state(self, name: str, facts: Facts) -> str:
         """Return what of a server's state is in an operation's way."""
+        allowed = self._reader.natively_allowed
+        if possible.passes(name, facts, allowed):
+            return "busy"
         launched = {**facts, "server.launched": True}
-        if name in (self._reader.natively_allowed(launched) or ()):
+        if name in (allowed(launched) or ()):
             return "never_launched"
-        busy = facts.get("server.task_state") is not None
-        return "busy" if busy else "wrong_state"
+        return "wrong_state"
 
 
 def _details(

@@ -18,6 +18,7 @@ from state_policy.drivers.nova import native
 from state_policy.engine import possible
 from state_policy.engine.operations import OPERATIONS
 from tests.functional import base
+from tests.functional.harness import surgery
 from tests.functional.harness.keystone import Person
 from tests.functional.nova_reading import requests
 
@@ -99,6 +100,7 @@ class TestAllowedActions(base.NovaTestCase):
         self.true(servers["stopped"])
         self.true(servers["in cell0"])
         self.locked(servers["locked"])
+        self.ignored(servers["active"])
         self.build_request(servers["a build request"])
 
     def one_operation(self, server: str) -> None:
@@ -230,6 +232,43 @@ class TestAllowedActions(base.NovaTestCase):
             bound |= {name} if refused else set()
         self.assertTrue(bound >= {"delete", "rebuild", "stop"}, bound)
         self.assertTrue(bound <= possible.UNDER_LOCK, bound)
+
+    def ignored(self, server: str) -> None:
+        """Nova takes deletes that it does not carry out: no way out."""
+        surgery.set_row(server, disable_terminate=True)
+        self.assertEqual("policy", self.delete_taken(server))
+        surgery.set_row(server, disable_terminate=False)
+        hold = self.hold("destroy")
+        self.assertEqual(204, self.delete(server).status)
+        hold.wait_reached()
+        self.assertEqual("deleting", self.delete_taken(server))
+        self.force_down()
+        said = self.said(server, "delete")
+        self.assertEqual({"operation": "delete", "allowed": True}, said)
+        # Which is true: Nova deletes it by itself.
+        self.assertEqual(204, self.delete(server).status)
+        self.assertTrue(surgery.row(server)["deleted"])
+        self.force_down(down=False)
+        hold.release()
+
+    def delete_taken(self, server: str) -> Any:
+        """Have Nova take a delete and do nothing; return what is said."""
+        said = self.said(server, "delete")
+        offered = self.act(server, "shelve").json["forbidden"]
+        self.assertNotIn("delete", offered["state_policy"]["possible"])
+        before = surgery.row(server), surgery.actions(server)
+        self.assertEqual(204, self.delete(server).status)
+        after = surgery.row(server), surgery.actions(server)
+        same = [{**row, "updated_at": None} for row, _ in (before, after)]
+        self.assertEqual(*same)
+        self.assertEqual(before[1], after[1])
+        self.assertFalse(said["allowed"])
+        return said["code"]
+
+    def said(self, server: str, name: str) -> Any:
+        listing = self.listed_by_api(server, base.OWNER)
+        (found,) = [item for item in listing if item["operation"] == name]
+        return found
 
     def true(self, server: str) -> None:
         """What is said to be allowed Nova takes, and nothing else."""

@@ -140,7 +140,10 @@ class TestWithoutFilter(base.NovaTestCase):
 class TestExplanation(base.NovaTestCase):
     """What Nova refuses is explained; what is possible can be asked."""
 
-    RULES = '"server:shelve": "!"'
+    RULES = """
+"server:shelve": "!"
+"server:create_image": "server.launched:true"
+"""
 
     def test_stopped(self) -> None:
         server = self.boot()
@@ -189,11 +192,11 @@ class TestExplanation(base.NovaTestCase):
             self.assertEqual(409, answer.status, answer)
             self.assertTrue(
                 answer.message.startswith(
-                    "Service is unavailable at this time. In this state for "
+                    "Service is unavailable at this time. Possible now: "
+                    "DELETE. "
                 ),
                 answer.message,
             )
-            self.assertIn("Only DELETE works now.", answer.message)
             self._explained(answer, "host_down", 30)
 
     def _explained(
@@ -206,7 +209,13 @@ class TestExplanation(base.NovaTestCase):
         self.assertEqual(header, answer.header("Retry-After"))
 
     def test_busy_and_locked(self) -> None:
-        server = self.boot()
+        server, build = self.boot_held()
+        # A rule of ours about what the build will change.
+        answer = self.act(server, {"createImage": {"name": "i"}})
+        self.assertEqual(409, answer.status, answer.body)
+        self._explained(answer, "never_launched", 30)
+        build.release()
+        self._wait_for_state_change({"id": server}, "ACTIVE")
         hold = self.hold("snapshot")
         self.act(server, {"createImage": {"name": "i"}})
         hold.wait_reached()
@@ -220,6 +229,10 @@ class TestExplanation(base.NovaTestCase):
             self.assertEqual(409, answer.status, answer.body)
             self.assertEqual("30", answer.header("Retry-After"))
             self.assertIn("by action 'createImage'", answer.message)
+        # Nova refuses this without the snapshot, too.
+        answer = self.act(server, "unpause")
+        self.assertEqual(409, answer.status, answer.body)
+        self._explained(answer, "wrong_state", None)
         hold.release()
         self.wait_task(server, None)
         self.act(server, "lock")

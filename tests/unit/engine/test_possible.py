@@ -16,6 +16,9 @@ EVERYTHING = frozenset(OPERATIONS)
 IN_ERROR = frozenset({"delete", "force_delete", "reboot_hard", "rebuild"})
 
 
+DELETING = {"server.task_state": "deleting", "server.host_up": True}
+
+
 def offered(
     text: str = "",
     facts: Any = None,
@@ -97,11 +100,76 @@ def test_offers_are_operations() -> None:
         ({"server.host_up": False}, EVERYTHING, "evacuate", None),
         ({"server.host_up": True}, EVERYTHING, "evacuate", "host_up"),
         ({"server.host_up": None}, EVERYTHING, "stop", None),
+        # Nova takes these deletes, and does nothing.
+        (DELETING, EVERYTHING, "delete", "deleting"),
+        (DELETING, EVERYTHING, "force_delete", "deleting"),
+        (DELETING, EVERYTHING, "stop", None),
+        (
+            {**DELETING, "server.task_state": "soft-deleting"},
+            EVERYTHING,
+            "delete",
+            "deleting",
+        ),
+        # These it carries out by itself.
+        ({**DELETING, "server.host_up": False}, EVERYTHING, "delete", None),
+        ({**DELETING, "server.host_up": None}, EVERYTHING, "delete", None),
+        ({"server.disable_terminate": True}, EVERYTHING, "delete", "kept"),
+        ({"server.disable_terminate": True}, EVERYTHING, "stop", None),
     ],
 )
 def test_obstacles(facts: Any, native: Any, name: str, expected: Any) -> None:
     known = {**FACTS, **facts}
     assert possible.obstacle(name, known, native, False) == expected
+
+
+def test_a_delete_under_way_is_offered_where_a_rule_acts_on_it() -> None:
+    assert "delete" not in offered(facts=DELETING)
+    text = '"server:delete:quarantine": "rule:deleting"'
+    assert "delete" in offered(text, facts=DELETING)
+    # The quarantine spares what Nova's flag keeps.
+    kept = {**DELETING, "server.disable_terminate": True}
+    assert "delete" not in offered(text, facts=kept)
+    text = '"server:delete:quarantine": "rule:building"'
+    assert "delete" not in offered(text, facts=DELETING)
+
+
+def test_needs_are_those_of_what_is_done_in_nova_s_place() -> None:
+    text = '"server:delete:quarantine": "server.state_age:>=15m"'
+    for needs in (possible.needs, possible.needs_beside):
+        assert "server.state_age" in needs(rules(text))
+        assert "server.state_age" not in needs(rules(""))
+
+
+@pytest.mark.parametrize(
+    ("vm_state", "task_state", "name", "expected"),
+    [
+        # Nova takes it once the snapshot is over.
+        ("active", "image_uploading", "pause", True),
+        # It refuses this without the snapshot, too.
+        ("active", "image_uploading", "unpause", False),
+        # Nobody knows what the task makes of the server.
+        ("active", "powering-off", "unpause", True),
+        ("building", None, "pause", True),
+        ("stopped", None, "pause", False),
+    ],
+)
+def test_states_that_pass(
+    vm_state: str, task_state: Any, name: str, expected: bool
+) -> None:
+    def allowed(known: Any) -> frozenset[str]:
+        if known["server.task_state"] is not None:
+            return frozenset()
+        active = known["server.vm_state"] == "active"
+        return frozenset({"pause"} if active else {"start"})
+
+    known = {
+        **FACTS,
+        "server.vm_state": vm_state,
+        "server.task_state": task_state,
+    }
+    assert possible.passes(name, known, allowed) is expected
+    del known["server.task_state"]
+    assert possible.passes(name, known, allowed) is False
 
 
 def test_nothing_with_an_obstacle_is_offered() -> None:

@@ -126,12 +126,29 @@ def test_passing_state_tells_when_to_retry() -> None:
     assert answer.fault["message"].endswith("Retry in 30 seconds.")
 
 
+def test_a_task_that_is_not_the_reason_is_nothing_to_wait_for() -> None:
+    found = reader({"server.task_state": "image_uploading"})
+    answer = refused(make(STATED, found, app=Refusing()))
+    assert answer.fault["state_policy"]["code"] == "wrong_state"
+    assert answer.header("Retry-After") is None
+
+
+def test_a_build_passes_between_its_tasks() -> None:
+    found = reader({"server.vm_state": "building", "server.launched": False})
+    answer = refused(make(STATED, found, app=Refusing()))
+    assert answer.fault["state_policy"]["code"] == "busy"
+    assert answer.header("Retry-After") == "30"
+
+
 def test_locked() -> None:
     found = reader({"server.locked": True})
     answer = refused(make(STATED, found, app=Refusing()))
     assert answer.fault["state_policy"]["code"] == "locked"
+    # The lock is younger than the state, or older.
+    assert "In this state for" not in answer.fault["message"]
     admin = refused(make(STATED, found, app=Refusing()), ADMIN)
     assert admin.fault["state_policy"]["code"] == "wrong_state"
+    assert "In this state for" in admin.fault["message"]
 
 
 def test_a_lock_does_not_explain_what_it_does_not_bind() -> None:
@@ -159,6 +176,7 @@ def test_host_down() -> None:
     for told in (answer, ours):
         assert told.header("Retry-After") == "30"
         assert told.fault["state_policy"]["retry_after"] == 30
+        assert "In this state for" not in told.fault["message"]
         assert told.fault["message"].endswith("Retry in 30 seconds.")
 
 
@@ -264,6 +282,65 @@ def test_what_is_allowed_and_why_not() -> None:
 def test_quarantine_is_not_betrayed() -> None:
     text = '"server:delete:quarantine": "server.vm_state:active"'
     assert allowed(make(text, driver()))["delete"] == {"allowed": True}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            STATED,
+            {
+                "allowed": False,
+                "code": "deleting",
+                "message": f"Cannot 'delete' instance {SERVER} while it is "
+                "being deleted.",
+                "retry_after": 30,
+            },
+        ),
+        (
+            '"server:delete:quarantine": "rule:deleting and'
+            ' server.state_age:>=15m"',
+            {"allowed": True},
+        ),
+        ('"server:delete:escalate": "rule:deleting"', {"allowed": True}),
+    ],
+)
+def test_deletes_of_what_is_being_deleted(text: str, expected: Any) -> None:
+    facts = {"server.task_state": "deleting"}
+    found = allowed(make(text, driver(facts=facts)))
+    assert found["delete"] == expected
+    if text == STATED:
+        assert found["force_delete"]["code"] == "deleting"
+    down = allowed(
+        make(text, driver(facts={**facts, "server.host_up": False}))
+    )
+    assert down["delete"] == {"allowed": True}
+
+
+def test_what_nova_s_flag_keeps_is_not_deleted() -> None:
+    """What the flag is called is nobody's business; Nova does not show it."""
+    facts = {"server.disable_terminate": True}
+    text = '"server:delete:quarantine": "server.vm_state:active"'
+    found = allowed(make(text, driver(facts=facts)))
+    assert found["delete"] == {
+        "allowed": False,
+        "code": "policy",
+        "message": f"Cannot 'delete' instance {SERVER}: the policy of this "
+        "cloud forbids it.",
+    }
+
+
+def test_only_a_state_that_passes_is_to_be_waited_for() -> None:
+    def native(facts: Any) -> frozenset[str]:
+        return frozenset() if facts["server.task_state"] else {"pause"}
+
+    facts = {"server.task_state": "image_uploading"}
+    found = allowed(make(STATED, driver(facts=facts, native=native)))
+    assert found["pause"]["retry_after"] == 30
+    assert "retry_after" not in found["unpause"]
+    facts = {"server.task_state": "powering-off"}
+    found = allowed(make(STATED, driver(facts=facts, native=native)))
+    assert found["unpause"]["retry_after"] == 30
 
 
 def test_locked_servers_can_be_unlocked() -> None:
