@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Callable
@@ -47,6 +48,10 @@ _SELECT = (
     )
     .where(_MAPPINGS.c.instance_uuid == sa.bindparam("server"))
 )
+
+#: What is written in these and is no id names no server, whatever the
+#: database's collation takes for the same. Of all else it has the say.
+_WRITTEN = re.compile(r"[0-9A-Za-z-]*")
 
 #: Seconds for which a row that was read for one purpose serves another.
 FRESH = 1.0
@@ -136,15 +141,15 @@ def _stale(since: float) -> bool:
 def locate(server_id: str) -> Location | None:
     """Find a server; None where Nova would find none.
 
-    The id is looked up as it is given: whether capitals find a server is the
-    database's matter, as in Nova. A mapping without a cell and without a
-    build request is read once more, as Nova does: the server may have
-    reached its cell in between.
+    The id is looked up as it is given: whether capitals find a server, or
+    letters with accents, is the database's matter, as in Nova. A mapping
+    without a cell and without a build request is read once more, as Nova
+    does: the server may have reached its cell in between.
 
     :raises Exception: whatever the database raises, and what passes by itself
         only if it does so twice
     """
-    if not uuidutils.is_uuid_like(server_id):
+    if _WRITTEN.fullmatch(server_id) and not uuidutils.is_uuid_like(server_id):
         return None
     row = _tried(server_id)
     if row is not None and _homeless(row):

@@ -147,6 +147,25 @@ class TestCapitals(HiddenCase):
         self.assert_concealed(server)
         self.assertEqual(1, len(self.records(server)))
 
+    def test_as_an_accent(self) -> None:
+        """Where Nova does not look at the form, the database has the say."""
+        server = next(one for one in iter(self.boot, "") if "d" in one)
+        path = f"/servers/{server.replace('d', '%F0')}/action"
+        with collation.without_case():
+            answer = self.ask("POST", path, {"os-stop": None})
+            self.assertEqual(202, answer.status)
+            self.wait_for(
+                lambda: surgery.row(server)["vm_state"] == "stopped", "stopped"
+            )
+            self.wait_task(server, None)
+            self.assertEqual(204, self.delete(server).status)
+            self.assert_concealed(server)
+            before = surgery.row(server)
+            for who in (base.OWNER, base.FOREIGNER):
+                answer = self.ask("POST", path, {"os-start": None}, who=who)
+                self.assertEqual(404, answer.status, answer.body)
+            self.assertEqual(before, surgery.row(server))
+
 
 class TestUsage(RequestCase):
     """The one place where a concealed server is seen; the page says so."""

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from state_policy.drivers.memory import Driver, MemoryServer
+from state_policy.engine.ports.reading import Location
 from state_policy.wsgi import guard
 from state_policy.wsgi.doors import address
 from tests.unit.wsgi.requests import (
@@ -99,6 +100,36 @@ def test_one_look_serves_guard_and_rules() -> None:
     path = f"/servers/{PLAIN}/action"
     assert ask(found, environ("POST", path, {"os-stop": None})).code == 403
     assert [what for what, _ in reader.asked].count("locate") == 1
+
+
+class Folding(Driver):
+    """Finds servers as MariaDB's ``uca1400_ai_ci`` does."""
+
+    def locate(self, server_id: str) -> Location | None:
+        return super().locate(
+            server_id.replace("\xe6", "ae").replace("\xf0", "d")
+        )
+
+
+ASH = "ae1e6f0c-9a53-4d5e-8b8e-1f2a3b4caeae"
+
+
+@pytest.mark.parametrize(
+    "server_id", [ASH.replace("ae", "\xe6"), ASH.replace("d", "\xf0")]
+)
+def test_what_only_the_database_takes_for_an_id(server_id: str) -> None:
+    path = f"/servers/{server_id}/action"
+    for projects, project in ((("q",), "q"), ((), OWNER["project_id"])):
+        reader = Folding([MemoryServer(ASH, project_id=project)])
+        app = Cloud()
+        found = make('"class:any": "!"', reader, app=app, projects=projects)
+        answer = ask(found, environ("POST", path, {"os-stop": None}))
+        if projects:  # asked of one that does not exist
+            (seen,) = app.seen
+            assert seen["PATH_INFO"] != path
+            assert server_id not in seen["PATH_INFO"]
+        else:
+            assert (answer.code, app.seen) == (403, [])
 
 
 @pytest.mark.parametrize(
