@@ -136,15 +136,31 @@ def leftovers(
             "ports",
             lambda: (
                 policy.on_ports == "release"
-                and bool(mover.bound_ports(server.id))
+                and bool(_ports_left(mover, server, record))
             ),
-            partial(
-                mover.release_ports,
+            lambda: mover.release_ports(
                 server.id,
                 made_by_compute(server, record),
                 server.record,
+                _ports_left(mover, server, record),
             ),
         ),
+    )
+
+
+def _ports_left(
+    mover: Mover, server: Server, record: Record
+) -> frozenset[str]:
+    """Return the ports that a server should not have any more.
+
+    What is bound to a concealed one was bound for its owner. A settled one
+    has new owners, who may give it ports of their own project.
+    """
+    had = {port.id for port in record.ports}
+    return frozenset(
+        port
+        for port, project in mover.bound_ports(server.id).items()
+        if server.hidden or port in had or project != record.target.project_id
     )
 
 

@@ -12,7 +12,7 @@ knows what is in them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
@@ -207,8 +207,11 @@ class Looking(Protocol):
     def usages(self, project_id: str) -> Usages:
         """Return what a project uses of its limits."""
 
-    def bound_ports(self, server_id: str) -> frozenset[str]:
-        """Return the ids of the ports that the network service gives it."""
+    def bound_ports(self, server_id: str) -> Mapping[str, str]:
+        """Return the ports that the network service gives it.
+
+        :returns: from their ids to the projects they belong to
+        """
 
     def consumer(self, server_id: str) -> Owner | None:
         """Return who is charged for its resources; None where nobody is."""
@@ -278,11 +281,13 @@ class Mover(Looking, Protocol):
         server_id: str,
         made_by_compute: Sequence[str],
         record: str | None,
+        only: Collection[str] | None = None,
     ) -> None:
         """Unbind its ports; delete only those that compute made.
 
         :param record: the newest; looked at before each port
-        :raises MovingError: where a port is still bound afterwards
+        :param only: the ports to take; all by default
+        :raises MovingError: where one of them is still bound afterwards
         """
 
     def close_consoles(self, server_id: str) -> None:

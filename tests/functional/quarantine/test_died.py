@@ -33,7 +33,7 @@ class TestSettle(StepCase):
             self.assertIn("DeathError", str(errors[0].error))
             self.swept()
             self.assert_settled(server)
-            self.assertEqual(frozenset(), self.mover.bound_ports(server))
+            self.assertEqual({}, self.mover.bound_ports(server))
             self.assertEqual([], self.swept(), step)
             self.assertEqual([Kind.CONCEAL, Kind.SETTLE], self.kinds(server))
 

@@ -65,7 +65,7 @@ class TestWaitingBuild(RequestCase):
         )
         self.assertIn("settle", self.swept())
         self.assert_settled(server)
-        self.assertEqual(frozenset(), self.mover.bound_ports(server))
+        self.assertEqual({}, self.mover.bound_ports(server))
 
 
 class TestTold(RequestCase):

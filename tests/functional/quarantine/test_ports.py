@@ -17,6 +17,7 @@ from nova.scheduler.client import report
 from state_policy.drivers.nova.moving import surroundings
 from state_policy.engine.ports.moving import MovingError
 from state_policy.quarantine import operator
+from tests.functional import base
 from tests.functional.harness import surgery
 from tests.functional.quarantine.support import KEEPER, RequestCase
 
@@ -98,9 +99,9 @@ class TestRelease(PortCase):
         place = "state_policy.drivers.nova.moving.surroundings.bound_ports"
         look = surroundings.bound_ports
 
-        def looked(server_id: str) -> frozenset[str]:
+        def looked(server_id: str) -> dict[str, str]:
             self.stub_out(place, look)
-            return frozenset({self.owned})
+            return {self.owned: ""}
 
         self.stub_out(place, looked)
         refused = self.assertRaises(
@@ -147,6 +148,53 @@ class TestRelease(PortCase):
         mend()
         self.assertEqual(["finish ports"], self.swept())
         self.assert_free(self.owned)
+
+
+class TestOperators(PortCase):
+    """Ports that operators give to a server in quarantine."""
+
+    def setUp(self) -> None:
+        """Have Neutron keep whose a port is, as it does."""
+        super().setUp()
+        create = type(self.neutron).create_port
+
+        def created(neutron: Any, body: Any = None) -> Any:
+            port = create(neutron, body)["port"]
+            project = dict.fromkeys(
+                ("project_id", "tenant_id"), body["port"]["tenant_id"]
+            )
+            neutron._ports[port["id"]] |= project
+            return {"port": port | project}
+
+        self.stub_out(
+            "nova.tests.fixtures.neutron.NeutronFixture.create_port", created
+        )
+
+    def test_they_stay(self) -> None:
+        server = self.with_port()
+        self.assertEqual(204, self.delete(server).status)
+        self.assertEqual(["settle"], self.swept())
+        answer = self.ask(
+            "POST",
+            f"/servers/{server}/os-interface",
+            {"interfaceAttachment": {"net_id": self.neutron.network_1["id"]}},
+            who=base.OPERATOR,
+        )
+        self.assertEqual(200, answer.status, answer.body)
+        ours = answer.json["interfaceAttachment"]["port_id"]
+        project = {ours: KEEPER.project_id}
+        self.assertEqual(project, self.mover.bound_ports(server))
+        self.assertEqual([], self.swept())
+        # one of the owner's is still taken, and that one alone
+        self.neutron._ports[self.owned]["device_id"] = server
+        self.assertEqual(["finish ports"], self.swept())
+        self.assert_free(self.owned)
+        self.assertEqual(project, self.mover.bound_ports(server))
+        (known,) = self.mover.look(server).ports
+        self.assertEqual(ours, known.id)
+        operator.purge_one(self.mover, self.policy, server)
+        self.assert_gone(server)
+        self.assertIsNone(self.port(ours))
 
 
 class TestKept(PortCase):

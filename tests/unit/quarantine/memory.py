@@ -7,7 +7,7 @@ stores of a cloud have no transaction in common.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -73,6 +73,7 @@ class Memory:
     consumers: dict[str, Owner] = field(default_factory=dict)
     groups: dict[str, str] = field(default_factory=dict)
     ports: dict[str, frozenset[str]] = field(default_factory=dict)
+    port_projects: dict[str, str] = field(default_factory=dict)
     records: list[tuple[str, str]] = field(default_factory=list)
     told: list[tuple[str, Mapping[str, Any]]] = field(default_factory=list)
     deleted_ports: list[str] = field(default_factory=list)
@@ -175,8 +176,11 @@ class Memory:
     def usages(self, project_id: str) -> Usages:
         return Usages((Usage("instances", 1, 10),))
 
-    def bound_ports(self, server_id: str) -> frozenset[str]:
-        return self.ports[server_id]
+    def bound_ports(self, server_id: str) -> Mapping[str, str]:
+        return {
+            port: self.port_projects.get(port, OWNER.project_id)
+            for port in self.ports[server_id]
+        }
 
     def consumer(self, server_id: str) -> Owner | None:
         return self.consumers.get(server_id)
@@ -242,13 +246,16 @@ class Memory:
         server_id: str,
         made_by_compute: Sequence[str],
         record: str | None,
+        only: Collection[str] | None = None,
     ) -> None:
         self.step("release_ports")
         self._follow(server_id, record)
+        bound = self.ports[server_id]
+        taken = bound if only is None else bound & frozenset(only)
         self.deleted_ports += [
-            port for port in self.ports[server_id] if port in made_by_compute
+            port for port in taken if port in made_by_compute
         ]
-        self.ports[server_id] = frozenset()
+        self.ports[server_id] = bound - taken
 
     def close_consoles(self, server_id: str) -> None:
         self.step("close_consoles")

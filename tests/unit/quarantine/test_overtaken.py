@@ -196,6 +196,15 @@ def test_a_port_that_came_back_is_still_its_owners() -> None:
     assert memory.row["s"].owner == KEEPER
 
 
+def test_ports_of_its_new_owners_stay() -> None:
+    memory = settled()
+    memory.ports["s"] = frozenset({"theirs", "ours", "late"})
+    memory.port_projects = dict.fromkeys(("theirs", "ours"), KEEPER.project_id)
+    assert sweep(memory) == ["finish ports"]
+    assert memory.ports["s"] == frozenset({"ours"})
+    assert sweep(memory) == []
+
+
 def test_purge_takes_the_ports_first() -> None:
     """Compute deletes those that it knows nothing of."""
     memory = settled()

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -123,8 +123,8 @@ class Mover:
         """Return what a project uses of its limits."""
         return headroom.usages(self._cells, project_id)
 
-    def bound_ports(self, server_id: str) -> frozenset[str]:
-        """Return the ids of the ports that Neutron gives to a server."""
+    def bound_ports(self, server_id: str) -> Mapping[str, str]:
+        """Return the ports that Neutron gives to a server, with projects."""
         return surroundings.bound_ports(server_id)
 
     def consumer(self, server_id: str) -> Owner | None:
@@ -178,10 +178,11 @@ class Mover:
         server_id: str,
         made_by_compute: Sequence[str],
         record: str | None,
+        only: Collection[str] | None = None,
     ) -> None:
         """Unbind its ports; delete only those that Nova made."""
         surroundings.release_ports(
-            self.compute.network_api, server_id, made_by_compute, record
+            self.compute.network_api, server_id, made_by_compute, record, only
         )
 
     def close_consoles(self, server_id: str) -> None:

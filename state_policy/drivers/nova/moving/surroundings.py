@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence, Set
+from collections.abc import Collection, Iterable, Sequence, Set
 from typing import Any
 
 from nova import exception, objects
@@ -21,11 +21,14 @@ LOG = logging.getLogger(__name__)
 _TRIES = 4
 
 
-def bound_ports(server_id: str) -> frozenset[str]:
-    """Return the ids of the ports that Neutron gives to a server."""
+def bound_ports(server_id: str) -> dict[str, str]:
+    """Return the ports that Neutron gives to a server, with projects."""
     client = neutron.get_client(contexts.admin(), admin=True)
     found = client.list_ports(device_id=server_id)
-    return frozenset(port["id"] for port in found.get("ports", []))
+    return {
+        port["id"]: port.get("project_id") or port.get("tenant_id") or ""
+        for port in found.get("ports", [])
+    }
 
 
 def release_ports(
@@ -33,6 +36,7 @@ def release_ports(
     server_id: str,
     made_by_compute: Sequence[str],
     record: str | None,
+    only: Collection[str] | None = None,
 ) -> None:
     """Unbind a server's ports; delete only those known as Nova-made.
 
@@ -43,10 +47,11 @@ def release_ports(
 
     :param record: the newest; Neutron may take its time, and the server may
         be its owner's again before the next port is taken
+    :param only: the ports to take; all by default
     :raises MovingError: where a port is still bound afterwards
     """
     client = neutron.get_client(contexts.admin(), admin=True)
-    bound = bound_ports(server_id)
+    bound = _among(bound_ports(server_id), only)
     with contexts.cell_of(server_id) as cell:
         instance = objects.Instance.get_by_uuid(
             cell, server_id, expected_attrs=["info_cache"]
@@ -65,14 +70,19 @@ def release_ports(
             else:
                 network_api._unbind_ports(cell, [port], client)
         # What fails is only logged, by Nova too: what is free says Neutron.
-        left = bound_ports(server_id)
+        left = set(bound_ports(server_id))
         free = (bound | known) - left
         for interface in interfaces:
             if interface.uuid in free:
                 interface.destroy()
         _forget(instance.info_cache, free)
+    left = _among(left, only)
     if left:
         raise MovingError(f"still bound: port {', '.join(sorted(left))}")
+
+
+def _among(ports: Iterable[str], only: Collection[str] | None) -> set[str]:
+    return {port for port in ports if only is None or port in only}
 
 
 def _delete_port(client: Any, port: str) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import fcntl
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -193,18 +193,20 @@ class CloudMover(Mover):
         super().__init__(compute=object(), cells=Cells(PATIENCE))
         self._directory = directory
 
-    def bound_ports(self, server_id: str) -> frozenset[str]:
+    def bound_ports(self, server_id: str) -> dict[str, str]:
         """Return the ports in the file."""
         with outside(self._directory) as found:
-            return frozenset(found["ports"].get(server_id, ()))
+            ports = found["ports"].get(server_id, ())
+            return dict.fromkeys(ports, OWNER.project_id)
 
     def release_ports(
         self,
         server_id: str,
         made_by_compute: Sequence[str],
         record: str | None,
+        only: Collection[str] | None = None,
     ) -> None:
-        """Unbind the ports in the file."""
+        """Unbind the ports in the file, all of which are the owner's."""
         with contexts.cell_of(server_id) as cell:
             rows.expect(cell, server_id, record)
         with outside(self._directory) as found:
