@@ -15,7 +15,7 @@ from state_policy.quarantine.record import Record, RecordError, of
 from state_policy.quarantine.report import Done
 
 #: Phases of servers that the list leaves out.
-_NOT_HELD = (Phase.DELETED, Phase.NATIVE)
+_NOT_HELD = (Phase.DELETED, Phase.NATIVE, Phase.RELEASED)
 
 
 class RefusedError(Exception):
@@ -133,10 +133,7 @@ def refuse_to_sweep(
     :raises MovingError: where its cell does not answer
     """
     one = find(mover, policy, server_id)
-    if one is None or (
-        one.phase in (Phase.NATIVE, Phase.RELEASING)
-        and one.next.step is plans.Step.NOTHING
-    ):
+    if one is None or one.phase in (Phase.NATIVE, Phase.RELEASED):
         raise RefusedError(f"server {server_id} is not in quarantine")
     if one.phase is Phase.DELETED:
         if one.next.step is not plans.Step.GIVE_BACK:
@@ -157,7 +154,6 @@ def _movable(
         raise RefusedError(f"server {server_id} has no record of a move")
     if one.phase is Phase.DELETED:
         raise RefusedError(f"server {server_id} is deleted")
-    ended = one.next.step is plans.Step.NOTHING
-    if one.phase is Phase.ODD or (one.phase is Phase.RELEASING and ended):
+    if one.phase in (Phase.ODD, Phase.RELEASED):
         raise RefusedError(f"server {server_id} is not in quarantine")
     return one, one.record

@@ -34,12 +34,14 @@ class Step(enum.StrEnum):
 class Phase(enum.StrEnum):
     """Where a server is on its way.
 
-    NATIVE ones were never moved: somebody made them in the project.
+    NATIVE ones were never moved: somebody made them in the project. RELEASED
+    ones are their owner's again.
     """
 
     CONCEALED = "concealed"
     SETTLED = "settled"
     RELEASING = "releasing"
+    RELEASED = "released"
     PURGING = "purging"
     DELETED = "deleted"
     NATIVE = "native"
@@ -62,7 +64,12 @@ def phase(server: Server, record: Record | None, policy: Policy) -> Phase:
         native = server.owner == server.mapped and not server.hidden
         return Phase.NATIVE if native else Phase.ODD
     if record.kind is Kind.RELEASE:
-        return Phase.RELEASING
+        released = (
+            server.mapped == record.owner
+            and server.owner == record.owner
+            and not server.hidden
+        )
+        return Phase.RELEASED if released else Phase.RELEASING
     if server.hidden:
         return Phase.CONCEALED
     if server.owner.project_id not in policy.projects:
@@ -81,8 +88,10 @@ def plan(
         return Plan(Step.ODD, "no record of the move that fits its state")
     if found is Phase.DELETED:
         return _plan_deleted(server, record, policy)
+    if found is Phase.RELEASED:
+        return Plan(Step.NOTHING, "it is released")
     if found is Phase.RELEASING:
-        return _plan_release(server, record)
+        return Plan(Step.RELEASE, "its release has not ended")
     if found is Phase.CONCEALED:
         why = settled(server, record, policy, now)
         if why is not None:
@@ -104,17 +113,6 @@ def _plan_deleted(server: Server, record: Record, policy: Policy) -> Plan:
     ):
         return Plan(Step.GIVE_BACK, "it was deleted while concealed")
     return Plan(Step.NOTHING, "it is deleted")
-
-
-def _plan_release(server: Server, record: Record) -> Plan:
-    done = (
-        server.mapped == record.owner
-        and server.owner == record.owner
-        and not server.hidden
-    )
-    if done:
-        return Plan(Step.NOTHING, "it is released")
-    return Plan(Step.RELEASE, "its release has not ended")
 
 
 def _plan_purge(server: Server, record: Record, now: datetime) -> Plan:

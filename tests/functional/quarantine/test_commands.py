@@ -98,6 +98,11 @@ class TestCommands(CommandCase):
         self.assert_owners(first)
         self.assert_owners(second)
         self.assertEqual({first, second}, set(self.listed()))
+        shown = self.table("show", first)
+        self.assertEqual(
+            ("released", "nothing: it is released"),
+            (shown["phase"], shown["next"]),
+        )
         # nor is there anything to sweep: an id with a slip of the pen, say
         for words in ((), ("--settle-now",)):
             refused = self.command("sweep", "--server", first, *words, code=1)
