@@ -33,14 +33,25 @@ def release(memory: Memory) -> None:
     operator.release_one(memory, POLICY, "s")
 
 
-def overtake(memory: Memory, name: str, act: Callable[[Memory], None]) -> None:
-    """Have something happen when a method is called next, after its work."""
+def overtake(
+    memory: Memory,
+    name: str,
+    act: Callable[[Memory], None],
+    first: bool = False,
+) -> None:
+    """Have something happen when a method is called next, after its work.
+
+    :param first: before its work
+    """
     method = getattr(memory, name)
 
     def overtaken(*args: Any, **kwargs: Any) -> Any:
         delattr(memory, name)
+        if first:
+            act(memory)
         found = method(*args, **kwargs)
-        act(memory)
+        if not first:
+            act(memory)
         return found
 
     setattr(memory, name, overtaken)
@@ -85,10 +96,20 @@ def test_nor_where_the_release_comes_in_between(when: str) -> None:
     assert sweep(memory) == []
 
 
+def test_nor_where_the_release_has_only_begun() -> None:
+    memory = settled()
+    memory.pass_time(POLICY.retention)
+    overtake(memory, "write_record", begin_release)
+    assert Sweep(memory, POLICY).run().done == ()
+    assert not memory.row["s"].deleted
+    assert sweep(memory) == ["release"]
+    is_owners(memory)
+
+
 def test_a_released_server_is_not_settled() -> None:
     memory = world()
     concealed(memory)
-    overtake(memory, "consumer", lambda _: begin_release(memory))
+    overtake(memory, "consumer", begin_release)
     assert Sweep(memory, POLICY).run().done == ()
     assert sweep(memory) == ["release"]
     is_owners(memory)
@@ -142,9 +163,16 @@ def test_a_release_that_another_has_ended() -> None:
         memory.pass_time(1)
         concealed(memory)
 
-    for when in ("look", "charge", "newest_record", "give"):
+    for when, first in (
+        ("look", False),
+        ("charge", False),
+        ("newest_record", False),
+        ("give", True),
+        ("give", False),
+        ("return_row", True),
+    ):
         other = copy.deepcopy(memory)
-        overtake(other, when, go_on)
+        overtake(other, when, go_on, first)
         with contextlib.suppress(OvertakenError, operator.RefusedError):
             operator.release_one(other, POLICY, "s")
         assert other.row["s"].hidden, when
