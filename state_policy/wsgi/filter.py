@@ -283,9 +283,7 @@ class Filter:
             return self.app
         self._record(request, decision, "not carried out")
         if self.options.mode is Mode.WARN:
-            location = request.location
-            server_id = location.server_id if location else request.server_id
-            return warned(self.app, decision, server_id)
+            return warned(self.app, decision, request.known_id)
         return self.app
 
     def _undecided(
@@ -296,8 +294,6 @@ class Filter:
         :param note: why, for the log
         """
         decision = self.judge.unread(request.operation.name)
-        location = request.location
-        server_id = location.server_id if location else request.server_id
         if decision.verdict is Verdict.ALLOW:
             self._record(request, decision, note)
             return self.app
@@ -305,7 +301,9 @@ class Filter:
             return self.app
         if self.options.mode is Mode.ENFORCE:
             self._record(request, decision, note)
-            return unread.undecided(self.answers, environ, decision, server_id)
+            return unread.undecided(
+                self.answers, environ, decision, request.known_id
+            )
         return self._only_told(request, decision)
 
     def _carried_out(
@@ -379,11 +377,10 @@ class Filter:
         note: str | None = None,
         shadow: Decision | None = None,
     ) -> None:
-        location = request.location
         self.recorder.decision(
             decision,
             request.caller,
-            location.server_id if location else request.server_id,
+            request.known_id,
             note=note,
             shadow=shadow,
         )

@@ -44,6 +44,11 @@ class Request:
         """Return the policies of which the cloud asks one."""
         return self.operation.gates if self.policies is None else self.policies
 
+    @property
+    def known_id(self) -> str:
+        """Return the server's own id, or that of the path till it is found."""
+        return self.location.server_id if self.location else self.server_id
+
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
