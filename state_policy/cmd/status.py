@@ -37,6 +37,10 @@ _PASTE_FILE = cfg.StrOpt(
 #: oslo.middleware's, of which Nova's pipelines have the filter `sizelimit`.
 _ACCEPTED = cfg.IntOpt("max_request_body_size", default=114688)
 
+#: What options raise whose values, or whose paste file, are not usable; a
+#: file that is not there or must not be read is an OSError.
+_UNUSABLE = (SettingsError, cfg.Error, OSError, ValueError)
+
 
 class Checks(upgradecheck.UpgradeCommands):
     """The checks; each names everything that it finds."""
@@ -51,7 +55,7 @@ class Checks(upgradecheck.UpgradeCommands):
         """Whether the options have usable values, those in paste too."""
         try:
             settings = self._settings()
-        except (SettingsError, cfg.Error, ValueError) as error:
+        except _UNUSABLE as error:
             return Result(Code.FAILURE, str(error))
         accepted = self._conf.oslo_middleware.max_request_body_size
         if accepted > settings.max_body:
@@ -67,7 +71,7 @@ class Checks(upgradecheck.UpgradeCommands):
         """Whether the rules load and ask only for what is there."""
         try:
             settings = self._settings()
-        except (SettingsError, cfg.Error, ValueError):
+        except _UNUSABLE:
             return Result(Code.WARNING, "not looked at: no configuration")
         names = deploy.effect_names(settings)
         try:

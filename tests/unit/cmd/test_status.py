@@ -27,11 +27,12 @@ def host(tmp_path):
 def check(host, capsys):
     """Return a function that runs the check: exit code and findings."""
 
-    def run():
+    def run(*options):
         code = status.main(
             [
                 "--config-file",
                 str(host / "nova.conf"),
+                *options,
                 "upgrade",
                 "check",
                 "--json",
@@ -162,6 +163,21 @@ def test_absent_paste_file(check, host):
     code, found = check()
     assert code == 2
     assert "not found" in found["Filter in api-paste.ini"][1]
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_a_paste_file_that_cannot_be_read(check, host, there):
+    """A slip of the pen, or no right: what opens a directory fails, too."""
+    named = host / "other.ini"
+    if there:
+        named.mkdir()
+    code, found = check("--paste-file", str(named))
+    assert code == 2
+    assert found["Rules"] == (1, "not looked at: no configuration")
+    for name in ("Configuration", "Filter in api-paste.ini"):
+        result, details = found[name]
+        assert result == 2
+        assert str(named) in details
 
 
 def test_a_nova_that_differs(check, monkeypatch):
