@@ -112,9 +112,12 @@ class Explain(command.Command):  # type: ignore[misc,unused-ignore]
     def _now(self, parsed_args: argparse.Namespace) -> int:
         """Decide on a server of a running Nova, and tell."""
         _nothing_given(parsed_args)
-        rules = self._rules(parsed_args)
+        named = parsed_args.rules
+        rules = rulefiles.load_named(named) if named else None
         works = cloud.connect(self.app.options)
         try:
+            if rules is None:
+                rules = _configured(works.settings)
             self._tell(parsed_args, rules, now.Server(works, parsed_args))
         finally:
             if works.driver.hanging():
@@ -170,8 +173,15 @@ class Explain(command.Command):  # type: ignore[misc,unused-ignore]
             return rulefiles.load_named(parsed_args.rules)
         options, conf = self.app.options, config.load(self.app.options)
         build = Settings.from_conf(conf).with_overrides
-        settings = config.settings(options, conf, build)
-        return load(sources(settings.policy_file, settings.policy_dirs))
+        return _configured(config.settings(options, conf, build))
+
+
+def _configured(settings: Settings) -> RuleSet:
+    """Return the rules that the configuration names.
+
+    :raises RulesError: where they do not load
+    """
+    return load(sources(settings.policy_file, settings.policy_dirs))
 
 
 def _add_facts(parser: argparse.ArgumentParser) -> None:

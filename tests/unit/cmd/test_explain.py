@@ -1,7 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """`state-policy explain`."""
 
+import argparse
+import sys
+import types
+
 import pytest
+from oslo_config import cfg
+
+from state_policy.cmd import config
 
 RULES = """
 "server:delete:quarantine": "rule:building and server.state_age:>=60m"
@@ -178,3 +185,25 @@ def test_formats(file, run, form):
     code, lines, _ = run("explain", "stop", "--rules", file(RULES), "-f", form)
     assert code == 0
     assert any("server:stop" in line for line in lines)
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_what_counts_alone_is_said_once(file, run, monkeypatch, named):
+    conf = file(
+        f"[state_policy]\ndriver = memory\npolicy_file = {file(RULES)}\n"
+        "[wsgi]\napi_paste_config = no-such-paste.ini\n",
+        "nova.conf",
+    )
+    options = argparse.Namespace(config_file=[conf], config_dir=[])
+    monkeypatch.setattr(cfg, "CONF", config.load(options))
+    process = "state_policy.drivers.nova.process"
+    monkeypatch.setitem(
+        sys.modules, process, types.SimpleNamespace(start=lambda _: None)
+    )
+    rules = ["--rules", file(RULES)] if named else []
+    code, _, err = run(
+        "--config-file", conf, "explain", "--server", "x", *rules
+    )
+    assert code == 1
+    assert "no server `x`" in err
+    assert err.count("options of nova.conf count alone") == 1
