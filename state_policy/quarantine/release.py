@@ -43,12 +43,13 @@ def _finish(mover: Mover, record: Record, text: str) -> None:
     Whoever does the same at the same time may be done long before, and the
     server may be concealed again by then: so each look is at what is now.
     It is told before the last step: a sweep repeats what has not ended, and
-    what has ended nobody looks at.
+    what has ended nobody looks at. So where the row is back it was told.
     """
     server_id = record.server_id
     finish.charge(mover, record)
     going = _give(mover, record, text)
-    finish.tell(mover, "release", record)
+    if not _is_back(_expected(mover, record, text), record):
+        finish.tell(mover, "release", record)
     mover.return_row(server_id, record.owner, record.locked_by, text)
     if not going and _going(mover.look(server_id)):
         # A purge sent its delete just before the record was written.
@@ -88,6 +89,14 @@ def _expected(mover: Mover, record: Record, text: str) -> Server | None:
     if server is not None and server.record != text:
         raise OvertakenError(f"somebody has gone on with server {server.id}")
     return server
+
+
+def _is_back(server: Server | None, record: Record) -> bool:
+    return (
+        server is not None
+        and not server.hidden
+        and server.owner.project_id == record.owner.project_id
+    )
 
 
 def _going(server: Server | None) -> bool:

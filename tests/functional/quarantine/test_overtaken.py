@@ -8,15 +8,18 @@ the same release, and steps that a request left running behind it.
 from __future__ import annotations
 
 import copy
+import datetime
 import threading
 from typing import Any
+from unittest import mock
 
 import sqlalchemy as sa
 from nova import objects
 from nova.conductor.tasks import cross_cell_migrate
 from nova.db.main import models
+from oslo_utils import timeutils
 
-from state_policy.drivers.nova.moving import budget
+from state_policy.drivers.nova.moving import budget, rows
 from state_policy.engine.ports.moving import OvertakenError, Server
 from state_policy.quarantine import operator, purge, release
 from state_policy.quarantine.record import Kind, Record, dump, of
@@ -66,6 +69,8 @@ class TestOvertaken(StepCase):
             self.settle_beside_a_release,
             self.delete_in_a_release,
             self.concealed_again_in_a_release,
+            self.late_to_a_release,
+            self.clocks_that_differ,
             self.told_before_the_last_step,
             self.records_that_were_written_backwards,
         ):
@@ -141,10 +146,7 @@ class TestOvertaken(StepCase):
         """Another one ended it, and the owner sent his next DELETE."""
         for step in ("give", "return_row"):
             server = self.settled()
-            seen, record = self.seen(server)
-            record = record.next(Kind.RELEASE, self.mover.now())
-            self.mover.write_record(server, OWNER, dump(record), seen.record)
-            seen, record = self.seen(server)
+            seen, record = self.begin_release(server)
 
             def act(server: str = server) -> None:
                 self.release(server)
@@ -157,6 +159,52 @@ class TestOvertaken(StepCase):
             self.assert_concealed(server)
             self.assertEqual(["settle"], self.swept(), step)
             self.assert_settled(server)
+
+    def late_to_a_release(self) -> None:
+        """Its owner has locked the server since."""
+        server = self.settled()
+        seen, record = self.begin_release(server)
+
+        def act() -> None:
+            self.release(server)
+            path = f"/servers/{server}/action"
+            answer = self.ask("POST", path, {"lock": None}, who=base.OWNER)
+            self.assertEqual(202, answer.status)
+
+        self.before("return_row", act)
+        release.release(self.mover, seen, record)
+        self.assertEqual("owner", surgery.row(server)["locked_by"])
+        self.assert_owners(server)
+
+    def clocks_that_differ(self) -> None:
+        """What was done last counts, whatever a host takes for the time."""
+        server = self.boot()
+        self.assertEqual(204, self.delete(server).status)
+        with self.clock_ahead():
+            self.assertEqual(["settle"], self.swept())
+        self.release(server)
+        self.assert_owners(server)
+        with self.clock_ahead():
+            self.assertEqual(204, self.delete(server).status)
+            self.release(server)
+        self.assertEqual(204, self.delete(server).status)
+        self.assert_concealed(server)
+        self.assertEqual(["settle"], self.swept())
+        self.assert_settled(server)
+
+    def clock_ahead(self) -> Any:
+        """Have the clock of whoever writes records be two seconds ahead."""
+        ahead = timeutils.utcnow() + datetime.timedelta(seconds=2)
+        return mock.patch.object(
+            rows, "timeutils", mock.Mock(utcnow=lambda: ahead)
+        )
+
+    def begin_release(self, server: str) -> tuple[Server, Record]:
+        """Write a release down, and no more; return what is seen then."""
+        seen, record = self.seen(server)
+        text = dump(record.next(Kind.RELEASE, self.mover.now()))
+        self.mover.write_record(server, OWNER, text, seen.record)
+        return self.seen(server)
 
     def told_before_the_last_step(self) -> None:
         """Whoever dies there has told it; the sweep tells it again."""

@@ -24,7 +24,7 @@ from state_policy.engine.ports.moving import (
     Usages,
 )
 from state_policy.engine.ports.reading import Caller
-from state_policy.quarantine.record import load
+from state_policy.quarantine.record import RecordError, load
 
 START = datetime(2026, 1, 1)
 
@@ -135,7 +135,7 @@ class Memory:
             found,
             mapped=self.mapping[server_id],
             record=record,
-            recorded_at=load(record).at if record else None,
+            recorded_at=_time_of(record),
         )
 
     def newest_record(self, server_id: str) -> str | None:
@@ -279,6 +279,9 @@ class Memory:
         self, server_id: str, to: Owner, locked_by: str | None, record: str
     ) -> None:
         self.step("return_row")
+        row = self.row[server_id]
+        if not row.hidden and row.owner.project_id == to.project_id:
+            return
         self._follow(server_id, record)
         self.set(server_id, owner=to, hidden=False, locked_by=locked_by)
 
@@ -335,6 +338,16 @@ class Memory:
             except Exception:
                 left.append(name)
         return tuple(left)
+
+
+def _time_of(record: str | None) -> datetime | None:
+    """Return when a record was written; an unreadable one at the start."""
+    if record is None:
+        return None
+    try:
+        return load(record).at
+    except RecordError:
+        return START
 
 
 def _same(row: Server, seen: Server) -> bool:

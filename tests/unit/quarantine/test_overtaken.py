@@ -182,6 +182,25 @@ def test_a_release_that_another_has_ended() -> None:
         assert other.row["s"].owner == KEEPER
 
 
+def test_a_release_that_another_has_ended_is_left() -> None:
+    """Its owner has locked the server since, and was told of it once."""
+    memory = settled()
+    begin_release(memory)
+    memory.told.clear()
+
+    def go_on(memory: Memory) -> None:
+        release(memory)
+        memory.set("s", locked_by="owner")
+
+    for when, told in (("give", 1), ("return_row", 2)):
+        other = copy.deepcopy(memory)
+        overtake(other, when, go_on, first=True)
+        release(other)
+        assert other.row["s"].locked_by == "owner", when
+        assert len(other.told) == told, when
+        assert sweep(other) == []
+
+
 def test_a_delete_that_began_beside_a_release() -> None:
     """Nova has been asked to delete it, and counts it no more."""
     memory = settled()

@@ -13,6 +13,7 @@ Tables and columns: nova.db.main.models, 34.0.0.
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
@@ -133,20 +134,25 @@ def give_back(
 ) -> None:
     """Give a row back to its owner, shown, and locked as it was.
 
+    What is back already is left alone: whoever ended the release before has
+    told its owner so, who may have locked it since.
+
     :param record: the newest
     """
     with _writer(cell):
-        _update(
+        given = _update(
             cell,
             server_id,
+            sa.or_(_ROW.hidden == sa.true(), _ROW.project_id != to.project_id),
             project_id=to.project_id,
             user_id=to.user_id,
             hidden=False,
             locked=locked_by is not None,
             locked_by=locked_by,
         )
-        expect(cell, server_id, record)
-        migrations.give_back(cell, server_id, to.project_id)
+        if given:
+            expect(cell, server_id, record)
+            migrations.give_back(cell, server_id, to.project_id)
 
 
 @_retried
@@ -196,9 +202,14 @@ def _insert_record(
     The action names nobody but the owner, who can read it. The record is
     where Nova keeps tracebacks, which only administrators read by default.
 
+    It is never older than the newest so far, whatever the clock of the host
+    that wrote that one says: of two of one time the later id counts.
+
     :returns: id of the action
     """
     now = timeutils.utcnow()
+    before = newest_record(cell, server_id)
+    at = now if before is None else max(now, before[1])
     action = models.InstanceAction()
     action.update(
         {
@@ -212,7 +223,7 @@ def _insert_record(
         }
     )
     action.save(cell.session)
-    _insert_event(cell, action.id, EVENT, record)
+    _insert_event(cell, action.id, EVENT, record, at)
     return int(action.id)
 
 
@@ -223,18 +234,21 @@ def _take_migrations(
         cell, server.id, server.owner.project_id, to.project_id
     )
     for text in taken:
-        _insert_event(cell, action_id, migrations.EVENT, text)
+        _insert_event(
+            cell, action_id, migrations.EVENT, text, timeutils.utcnow()
+        )
 
 
-def _insert_event(cell: Any, action_id: int, name: str, text: str) -> None:
-    now = timeutils.utcnow()
+def _insert_event(
+    cell: Any, action_id: int, name: str, text: str, at: datetime
+) -> None:
     event = models.InstanceActionEvent()
     event.update(
         {
             "event": name,
             "action_id": action_id,
-            "start_time": now,
-            "finish_time": now,
+            "start_time": at,
+            "finish_time": at,
             "result": "Success",
             "host": HOST,
             "traceback": text,
