@@ -8,7 +8,7 @@ be repeated.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Set
+from collections.abc import Callable, Iterable, Iterator, Set
 
 from state_policy.engine.facts import Facts
 from state_policy.engine.ports.moving import (
@@ -94,7 +94,7 @@ class Sweep:
             settled and not concealed
         """
 
-        def work(found: str) -> list[Done]:
+        def work(found: str) -> Iterable[Done]:
             operator.refuse_to_sweep(
                 self._mover, self._policy, found, settle_now
             )
@@ -103,44 +103,52 @@ class Sweep:
         return Report(tuple(self._guarded(server_id, work)))
 
     def _guarded(
-        self, server_id: str, work: Callable[[str], list[Done]]
+        self, server_id: str, work: Callable[[str], Iterable[Done]]
     ) -> list[Done]:
+        """Return what was done; what fails after it takes nothing from it."""
+        done: list[Done] = []
         try:
-            return work(server_id)
+            for found in work(server_id):
+                done.append(found)
         except operator.RefusedError:
             raise
         except (GoneError, OvertakenError) as e:
             # What is to be done about it is for the next sweep to see.
             LOG.info("%s", e)
-            return []
         except Exception as e:
             LOG.warning("sweeping %s failed", server_id, exc_info=True)
             error = f"{type(e).__name__}: {e}"
-            return [Done(server_id, "sweep", "it could not be swept", error)]
+            why = "it could not be swept"
+            done.append(Done(server_id, "sweep", why, error))
+        return done
 
-    def _sweep(self, server_id: str, settle_now: bool = False) -> list[Done]:
+    def _sweep(
+        self, server_id: str, settle_now: bool = False
+    ) -> Iterator[Done]:
         server = self._mover.look(server_id)
         if server is None:
-            return []
+            return
         record = of(server)
         found = plan(server, record, self._policy, self._mover.now())
         if found.step in (Step.ODD, Step.STUCK):
-            error = found.why
-            return [Done(server_id, str(found.step), found.why, error)]
+            yield Done(server_id, str(found.step), found.why, found.why)
+            return
         if record is None:
-            return []
+            return
         if settle_now and phase(server, record, self._policy) is (
             Phase.CONCEALED
         ):
             found = Plan(Step.SETTLE, "it was asked for")
         done = self._finish(server, record, found)
+        yield from done
         if any(d.error and d.step == "finish mapping" for d in done):
-            return done
+            return
         if found.step is Step.FINISH and not server.hidden:
             ruled = self._ruled(server, record)
             if ruled is not None:
-                return done + self._do(server, record, ruled, self._enforced)
-        return done + self._do(server, record, found)
+                yield from self._do(server, record, ruled, self._enforced)
+                return
+        yield from self._do(server, record, found)
 
     def _finish(
         self, server: Server, record: Record, found: Plan
@@ -193,14 +201,20 @@ class Sweep:
         if act is None:
             return []
         acting = enforced and not self._dry_run
-        if acting and self._overtaken(server):
-            return []
-        why = found.why
-        if found.step is Step.RELEASE:
-            why += release.caveat(self._mover, server, record)
-        if acting and not act(server, record):
-            return []
-        return [Done(server.id, str(found.step), why, acted=acting)]
+        step, why, error = str(found.step), found.why, None
+        try:
+            if acting and self._overtaken(server):
+                return []
+            if found.step is Step.RELEASE:
+                why += release.caveat(self._mover, server, record)
+            if acting and not act(server, record):
+                return []
+        except (GoneError, OvertakenError):
+            raise
+        except Exception as e:
+            LOG.warning("%s: %s failed", server.id, step, exc_info=True)
+            error = f"{type(e).__name__}: {e}"
+        return [Done(server.id, step, why, error, acting)]
 
     def _overtaken(self, server: Server) -> bool:
         """Return whether somebody has gone on with a server since it was seen.

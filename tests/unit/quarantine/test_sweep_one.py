@@ -11,7 +11,7 @@ from state_policy.engine.ports.moving import MovingError, Server
 from state_policy.quarantine import operator
 from state_policy.quarantine.operator import RefusedError
 from state_policy.quarantine.sweep import Sweep
-from tests.unit.quarantine.memory import KEEPER, DeathError, Memory
+from tests.unit.quarantine.memory import KEEPER, OWNER, DeathError, Memory
 from tests.unit.quarantine.test_deaths import (
     POLICY,
     concealed,
@@ -100,6 +100,20 @@ def test_a_release_is_not_turned_round() -> None:
     )
     assert one(memory) == ["release"]
     is_owners(memory)
+
+
+def test_what_was_done_before_a_failure_is_told() -> None:
+    """The step that failed has its name."""
+    memory = world(**BUSY)
+    concealed(memory)
+    memory.consumers["s"] = OWNER
+    memory.failure = lambda: MovingError("no")
+    memory.fail_at = len(memory.steps) + 1
+    report = Sweep(memory, POLICY).one("s", settle_now=True)
+    assert [(done.step, done.error) for done in report.done] == [
+        ("finish placement", None),
+        ("settle", "MovingError: no"),
+    ]
 
 
 def test_what_cannot_be_seen_is_no_refusal(
