@@ -20,7 +20,7 @@ from state_policy.engine.ports.reading import Caller, Reader, UnreadError
 from state_policy.engine.ruleset import RuleSet
 from state_policy.quarantine.conceal import Result, Wish, conceal, refusal
 from state_policy.quarantine.policy import Policy
-from state_policy.quarantine.record import Kind, of
+from state_policy.quarantine.record import Kind, RecordError, of
 from state_policy.quarantine.report import Done, Report
 
 LOG = logging.getLogger(__name__)
@@ -109,15 +109,20 @@ class Reasking:
         """Return that a server was given back since it was to be deleted.
 
         Its delete may be stuck still. To move it again would undo what an
-        operator, or a rule, has just done.
+        operator, or a rule, has just done. Of the same second, which is all
+        that a database may keep, the delete counts: its sender knew of the
+        release. What cannot be read is no release.
         """
         server = self.mover.look(pending.server_id)
-        record = of(server)
+        try:
+            record = of(server)
+        except RecordError:
+            return None
         if server is None or record is None:
             return None
         if record.kind is not Kind.RELEASE or server.recorded_at is None:
             return None
-        if server.recorded_at < pending.sent:
+        if server.recorded_at <= pending.sent:
             return None
         return "it was released since"
 

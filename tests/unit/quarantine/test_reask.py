@@ -187,6 +187,24 @@ def test_what_was_released_is_left(quarantine: RuleSet) -> None:
     assert swept(memory, quarantine, reader) == ["conceal"]
 
 
+def test_a_delete_in_the_second_of_the_release(quarantine: RuleSet) -> None:
+    """A database may keep no more than the second."""
+    memory, reader = pending(PENDING), Reader(DELETING)
+    assert swept(memory, quarantine, reader) == ["conceal"]
+    memory.pass_time(60)
+    operator.release_one(memory, Policy(), "s")
+    memory.pending = (replace(PENDING, sent=memory.time),)
+    assert swept(memory, quarantine, reader) == ["conceal"]
+
+
+def test_an_unreadable_record_is_no_release(quarantine: RuleSet) -> None:
+    """Of a server that is shown in its owner's project."""
+    memory, reader = pending(PENDING), Reader(DELETING)
+    memory.records.append(("s", "no record"))
+    assert swept(memory, quarantine, reader) == ["conceal"]
+    assert memory.row["s"].hidden
+
+
 def settled(**more: Any) -> Memory:
     memory = Memory()
     memory.add("s", **more)
