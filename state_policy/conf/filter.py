@@ -22,11 +22,14 @@ OPTIONS: list[cfg.Opt] = [
 The file with the rules.
 
 A relative path is looked for beside the configuration files in use, then in
-``/etc/state_policy``. The default file may be absent, and every operation is
-then allowed; once it is in one of these places it is read. A file that is
-named here, or in the paste file, must exist when the service starts. The
-file is watched: a changed one is read anew, checked whole and swapped whole,
-and a broken one leaves the last good rules in force.
+``/etc/state_policy``; the first that is found is read. The default file may
+be absent, and every operation is then allowed; once it is in one of these
+places it is read. A file that is named here, or in the paste file, must exist
+when the service starts. The file is watched: a changed one is read anew,
+checked whole and swapped whole, and a broken one leaves the last good rules in
+force. One that moves to another of these places is followed. While rules of
+one are in force, another in a place before it is not read by a service that
+runs; an error is logged, for the next start reads that one.
 
 Related options:
 

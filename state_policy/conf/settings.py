@@ -70,6 +70,8 @@ class Settings:
         absent
     :ivar quarantine: those of ``[state_policy_quarantine]``
     :ivar search: directories in which relative paths are looked for
+    :ivar places: of each file and directory with rules, by where it is or
+        would be: all the places where it may be, the most wanted first
     :ivar lacking: files and directories with rules that were named and are
         not there, for those who can do without rules
     """
@@ -88,6 +90,9 @@ class Settings:
     cell_retry: float = 10.0
     quarantine: QuarantineSettings = field(default_factory=QuarantineSettings)
     search: tuple[Path, ...] = field(default=(_HOME,), repr=False)
+    places: Mapping[Path, tuple[Path, ...]] = field(
+        default_factory=dict, repr=False, compare=False
+    )
     lacking: tuple[str, ...] = field(default=(), repr=False, compare=False)
 
     @classmethod
@@ -133,25 +138,9 @@ class Settings:
             self.quarantine,
             **parse(_QUARANTINE, quarantine_conf.OPTIONS, prefixed),
         )
+        values["places"] = {**self.places, **values["places"]}
         settings = replace(self, quarantine=quarantine, **values)
         return _checked(settings, plain, rules)
-
-    @property
-    def places(self) -> Mapping[Path, tuple[Path, ...]]:
-        """Return where rules that are not there may come to be.
-
-        What somebody named is there, so these are the default file and the
-        default directory, each with the places where it would be found.
-        """
-        first = self.search[0]
-        return {
-            path: tuple(
-                directory / path.relative_to(first)
-                for directory in self.search
-            )
-            for path in (self.policy_file, *self.policy_dirs)
-            if path.is_relative_to(first) and absent(path)
-        }
 
 
 def _sorted_out(
@@ -202,23 +191,31 @@ def _paths(
         # it would be their directory.
         if found.get(name) == "":
             found[name] = None
+    places: dict[Path, tuple[Path, ...]] = {}
+
+    def find(text: str) -> Path:
+        wanted = _places(text, search)
+        there = (place for place in wanted if not absent(place))
+        path = next(there, wanted[0])
+        places[path] = wanted
+        return path
+
     for name in ("policy_file", "shadow_policy_file"):
         if found.get(name):
-            found[name] = _find(found[name], search)
+            found[name] = find(found[name])
     if "policy_dirs" in found:
         found["policy_dirs"] = tuple(
-            _find(text, search) for text in found["policy_dirs"] if text
+            find(text) for text in found["policy_dirs"] if text
         )
+    found["places"] = places
     if found.get("disable_by_file_path"):
         found["disable_by_file_path"] = Path(found["disable_by_file_path"])
     return found
 
 
-def _find(text: str, search: tuple[Path, ...]) -> Path:
-    """Return where a file is, or where it would be expected."""
-    places = [directory / text for directory in search]
-    found = (place for place in places if not absent(place))
-    return next(found, places[0])
+def _places(text: str, search: tuple[Path, ...]) -> tuple[Path, ...]:
+    """Return where a file may be: one that is absolute, in one place."""
+    return tuple(dict.fromkeys(directory / text for directory in search))
 
 
 def _no_directory(path: Path) -> bool:

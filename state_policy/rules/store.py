@@ -59,9 +59,9 @@ class Store:
     ) -> None:
         """Load the files.
 
-        :param places: of a file or directory that is not there: where it may
-            come to be, the most wanted first. The first that is found counts
-            from then on
+        :param places: of a file or directory: where it may be, the most
+            wanted first. The first that is found counts, but for a place
+            that rules in force are from: it stays the one while it is there
         :param interval: seconds between two looks at the files
         :param wall: the time that files are stamped with
         :raises RulesError: where they are faulty
@@ -73,8 +73,12 @@ class Store:
         self._lock = threading.Lock()
         self.faults: tuple[Fault, ...] = ()
         self.refusals = self.reloads = 0
+        self._held: frozenset[Path] = frozenset()
+        self._split: tuple[tuple[Path, Path], ...] = ()
+        self._told_split: tuple[tuple[Path, Path], ...] = ()
         self._seen = self._taken = self._look()
         self._rules = loader([path for path, _ in self._seen])
+        self._held = _held(self._rules)
         self._next = clock() + interval
         if not self._seen:
             self._tell_waiting()
@@ -102,18 +106,54 @@ class Store:
                 ", ".join(dict.fromkeys(wanted)),
             )
 
-    def _at(self, path: _Path) -> _Path:
-        """Return where a file or directory is by now."""
+    def _at(self, path: _Path) -> Path:
+        """Return where a file or directory is by now.
+
+        A place whose rules were never in force binds nobody: the files may
+        have been refused there, and moved to where they belong.
+        """
+        there = self._there(path)
+        held = (place for place in there if place in self._held)
+        return next(held, there[0] if there else Path(path))
+
+    def _there(self, path: _Path) -> list[Path]:
         wanted = self._places.get(Path(path), ())
-        return next((place for place in wanted if not absent(place)), path)
+        return [place for place in wanted if not absent(place)]
 
     def _look(self) -> _Signature:
         file, directories = self._where
-        self._where = (
+        found = sources(
             None if file is None else self._at(file),
-            tuple(self._at(directory) for directory in directories),
+            [self._at(directory) for directory in directories],
         )
-        return tuple((path, _stat(path)) for path in sources(*self._where))
+        return tuple((path, _stat(path)) for path in found)
+
+    def _tell_split(self) -> None:
+        """Tell, once, where the next start reads other files than these.
+
+        Two looks must show it: what is moved may be in two places for a
+        moment.
+        """
+        file, directories = self._where
+        paths = [path for path in (file, *directories) if path is not None]
+        split = tuple(
+            (there[0], self._at(path))
+            for path in paths
+            if (there := self._there(path)) and there[0] != self._at(path)
+        )
+        told = split == self._told_split
+        settled, self._split = split == self._split, split
+        if told or not settled:
+            return
+        self._told_split = split
+        for first, held in split:
+            LOG.error(
+                "The rules of %s stay in force here, and %s is there too: "
+                "what starts later reads that one, the sweep of the "
+                "quarantine too; keep one",
+                held,
+                first,
+            )
 
     def _refresh(self) -> None:
         """Take what changed, once it has stayed the same for a while.
@@ -122,6 +162,7 @@ class Store:
         no request has come for long, the first one finds a change that is
         old already, and is decided by it.
         """
+        self._tell_split()
         seen = self._look()
         settled = seen == self._seen or self._rested(seen)
         self._seen = seen
@@ -158,7 +199,9 @@ class Store:
     def _take(self, rules: RuleSet, lost: Sequence[Fault]) -> None:
         if lost:
             raise RulesError(lost)
-        if self.faults:
+        if self.faults and not rules.sources:
+            self._tell_waiting()
+        elif self.faults:
             LOG.info(
                 "The rules load again; changes were refused %d times since "
                 "the start",
@@ -172,7 +215,7 @@ class Store:
                 rules.revision,
                 self._rules.revision,
             )
-        self._rules = rules
+        self._rules, self._held = rules, _held(rules)
 
     def _refuse(self, faults: tuple[Fault, ...]) -> None:
         if faults == self.faults:
@@ -203,6 +246,14 @@ def _stat(path: Path) -> tuple[int, ...]:
         found.st_ino,
         found.st_dev,
     )
+
+
+def _held(rules: RuleSet) -> frozenset[Path]:
+    """Return the files with a set's rules, and their directories."""
+    files = {
+        Path(place.rpartition(":")[0]) for place in rules.sources.values()
+    }
+    return frozenset(files | {file.parent for file in files})
 
 
 def _lost(old: RuleSet, new: RuleSet, seen: _Signature) -> list[Fault]:

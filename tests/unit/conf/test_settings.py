@@ -60,7 +60,12 @@ def test_each_option_is_a_field_and_the_reverse():
     }
     own = {f.name for f in dataclasses.fields(Settings)}
     theirs = {f.name for f in dataclasses.fields(our_conf.QuarantineSettings)}
-    assert groups["state_policy"] == own - {"quarantine", "search", "lacking"}
+    assert groups["state_policy"] == own - {
+        "quarantine",
+        "search",
+        "places",
+        "lacking",
+    }
     assert groups["state_policy_quarantine"] == theirs
 
 
@@ -183,9 +188,34 @@ def test_absent_default_file_is_fine_a_named_one_is_not(tmp_path):
         for name in ("state_policy.yaml", "state_policy.d")
     }
     (tmp_path / "state_policy.d").mkdir()
-    assert [*_settings(tmp_path).places] == [tmp_path / "state_policy.yaml"]
+    assert _settings(tmp_path).places == found.places
     with pytest.raises(SettingsError, match=r"policy_file: no file `.*no\.y"):
         _settings(tmp_path, "[state_policy]\npolicy_file = no.yaml\n")
+
+
+def test_the_places_of_a_file_are_known_wherever_it_is(tmp_path):
+    """A file found last may be overtaken; an absolute path has one place."""
+    folders = [tmp_path / name for name in "ab"]
+    for folder in folders:
+        folder.mkdir()
+        (folder / "x.conf").write_text("")
+    (folders[0] / "own.yaml").write_text("")
+    conf = cfg.ConfigOpts()
+    # What is read later is more wanted.
+    files = [f"--config-file={folder / 'x.conf'}" for folder in folders]
+    conf(files, project="nova")
+    our_conf.register_opts(conf)
+    places = [*reversed(folders), Path("/etc/state_policy")]
+    own = folders[0] / "own.yaml"
+    found = Settings.from_conf(conf).with_overrides(
+        {"policy_file": "own.yaml"}
+    )
+    assert found.policy_file == own
+    assert found.places[own] == tuple(place / own.name for place in places)
+    (folder,) = found.policy_dirs
+    assert found.places[folder] == tuple(p / folder.name for p in places)
+    found = found.with_overrides({"policy_file": str(own)})
+    assert found.places[own] == (own,)
 
 
 @pytest.mark.parametrize(

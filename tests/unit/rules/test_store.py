@@ -197,8 +197,22 @@ def test_a_renamed_file_is_no_fault(tmp_path):
     assert store.faults == ()
 
 
-def test_a_file_that_comes_to_be_elsewhere_is_taken(tmp_path, caplog):
-    first, second = (tmp_path / name / "rules.yaml" for name in "ab")
+@pytest.fixture
+def places(tmp_path):
+    """Return two places of a file, the more wanted one first."""
+    found = tuple(tmp_path / name / "rules.yaml" for name in "ab")
+    for place in found:
+        place.parent.mkdir()
+    return found
+
+
+def waiting(places):
+    """Return a store of a file that may be in each of these places."""
+    return Store(places[0], places={places[0]: places}, interval=0)
+
+
+def test_a_file_that_comes_to_be_elsewhere_is_taken(tmp_path, places, caplog):
+    first, second = places
     more = [tmp_path / name / "rules.d" for name in "ab"]
     with caplog.at_level(logging.INFO):
         store = Store(
@@ -216,11 +230,84 @@ def test_a_file_that_comes_to_be_elsewhere_is_taken(tmp_path, caplog):
     (more[1] / "x").write_text('"server:stop": "role:admin"\n')
     rules = look(store)
     assert set(rules.sources.values()) == {f"{second}:1", f"{more[1]}/x:1"}
-    # It stays the one: what was in force is not lost by a file elsewhere.
-    first.parent.mkdir()
+
+
+@pytest.mark.parametrize("later", [True, False])
+def test_a_file_in_a_more_wanted_place_is_told(places, caplog, later):
+    """What is in force is not lost by it; who starts later reads it."""
+    first, second = places
+    if later:
+        store = waiting(places)
+        second.write_text(SHUT)
+    else:
+        second.write_text(SHUT)
+        store = Store(second, places={second: places}, interval=0)
+    rules = look(store)
+    assert shut(rules)
     first.write_text(OPEN)
-    assert look(store) is rules
-    assert store.faults == ()
+    assert look(store, 1) is rules
+    assert caplog.records == []
+    assert look(store, 9) is rules
+    (record,) = caplog.records
+    assert record.levelname == "ERROR"
+    assert record.getMessage().startswith(
+        f"The rules of {second} stay in force here, and {first} is there too"
+    )
+    # It is followed for as long as it is there, then the other one counts.
+    second.write_text("# the same\n" + SHUT)
+    assert look(store).sources == {"class:any": f"{second}:2"}
+    second.unlink()
+    assert not shut(look(store))
+    # Another time is another fault.
+    first.unlink()
+    second.write_text(SHUT)
+    look(store)
+    first.write_text(OPEN)
+    look(store)
+    assert len(caplog.records) == 2
+
+
+def test_a_place_binds_only_with_rules_in_force(places, caplog):
+    """Refused where they were first, they are moved to where they belong."""
+    first, second = places
+    store = waiting(places)
+    second.write_text(BROKEN)
+    look(store)
+    assert store.refusals == 1
+    caplog.clear()
+    with caplog.at_level(logging.INFO):
+        second.unlink()
+        look(store)
+        assert store.faults == ()
+        first.write_text(SHUT)
+        assert shut(look(store))
+    waits, taken = (record.getMessage() for record in caplog.records)
+    assert waits.startswith("There are no rules, everything is allowed")
+    assert "replaces" in taken
+    # So it is where the file was there, with no rules in it.
+    first.write_text("")
+    look(store)
+    first.rename(second)
+    look(store)
+    first.write_text(SHUT)
+    assert shut(look(store))
+
+
+def test_a_file_that_moves_is_followed(places, caplog):
+    first, second = places
+    second.write_text(SHUT)
+    store = waiting(places)
+    assert shut(look(store))
+    second.rename(first)
+    assert look(store).sources == {"class:any": f"{first}:1"}
+    first.write_text(OPEN)
+    assert not shut(look(store))
+    first.rename(second)
+    assert look(store).sources == {"class:any": f"{second}:1"}
+    assert caplog.records == []
+    second.unlink()
+    look(store)
+    assert "was deleted with the rule" in str(store.faults[0])
 
 
 def test_a_new_file_is_taken(tmp_path):
