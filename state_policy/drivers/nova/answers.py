@@ -21,6 +21,12 @@ from state_policy.engine.operations import Operation
 
 LOG = logging.getLogger(__name__)
 
+#: Of a microversion (nova.api.openstack, LegacyV2CompatibleWrapper, 34.0.0).
+_VERSION_HEADERS = (
+    "HTTP_OPENSTACK_API_VERSION",
+    "HTTP_X_OPENSTACK_NOVA_API_VERSION",
+)
+
 
 class Answers:
     """Makes answers in Nova's form, through both of its pipelines."""
@@ -41,7 +47,7 @@ class Answers:
         """
         from nova import exception
 
-        request = _request(_copy(environ))
+        request = _request(_seen_by_nova(environ))
         try:
             request.set_api_version_request()
             request.get_content_type()
@@ -56,7 +62,7 @@ class Answers:
         """
         from nova import exception
 
-        request = _request(_copy(environ))
+        request = _request(_seen_by_nova(environ))
         try:
             request.set_api_version_request()
         except exception.Invalid:
@@ -120,7 +126,7 @@ class Answers:
         from nova import exception
 
         try:
-            _request(_copy(environ)).set_api_version_request()
+            _request(_seen_by_nova(environ)).set_api_version_request()
         except exception.InvalidAPIVersionString as error:
             return self.fault(environ, 400, error.format_message())
         except exception.InvalidGlobalAPIVersion as error:
@@ -216,13 +222,31 @@ def _wrapped(
     the answer must lose its version headers like any other.
     """
     from nova.api import openstack
-    from nova.api.openstack import wsgi
 
-    before = environ.get("SCRIPT_NAME", "").rstrip("/").endswith("/v2")
-    if before and not environ.get(wsgi.ENV_LEGACY_V2):
+    if _before_legacy(environ):
         wrapped: WSGIApplication = openstack.LegacyV2CompatibleWrapper(app)
         return wrapped
     return app
+
+
+def _before_legacy(environ: WSGIEnvironment) -> bool:
+    """Return whether ``legacy_v2_compatible`` comes behind the filter."""
+    from nova.api.openstack import wsgi
+
+    legacy = environ.get("SCRIPT_NAME", "").rstrip("/").endswith("/v2")
+    return legacy and not environ.get(wsgi.ENV_LEGACY_V2)
+
+
+def _seen_by_nova(environ: WSGIEnvironment) -> WSGIEnvironment:
+    """Return a copy without what Nova takes away behind the filter.
+
+    ``/v2`` knows no microversions: their headers count for nothing there.
+    """
+    copy = _copy(environ)
+    if _before_legacy(environ):
+        for header in _VERSION_HEADERS:
+            copy.pop(header, None)
+    return copy
 
 
 def _copy(environ: WSGIEnvironment) -> WSGIEnvironment:

@@ -278,6 +278,7 @@ class TestFrame(AnswersTestCase):
             "wsgi.url_scheme": "http",
             "HTTP_X_OPENSTACK_NOVA_API_VERSION": "2.90",
         }
+        before = dict(environ)
         seen: list[Any] = []
         app = self.driver.answers.not_found(environ, absent)
         body = b"".join(app(environ, lambda *a: seen.append(a)))  # type: ignore
@@ -285,3 +286,8 @@ class TestFrame(AnswersTestCase):
         ((status, headers),) = seen
         assert status.startswith("404")
         assert (404, headers, body) == plain(theirs)
+        # Nova will not see these headers, so neither do we.
+        for asked in ("compute 2.56", "compute 9.9"):
+            again = {**before, "HTTP_OPENSTACK_API_VERSION": asked}
+            assert self.driver.answers.version(again) == (2, 1), asked
+            assert self.driver.answers.version_accepted(again), asked
