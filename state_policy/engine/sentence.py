@@ -42,12 +42,12 @@ TELLABLE = frozenset(
 )
 
 #: What Circumstances.since is the beginning of. A lock, or a compute service
-#: that does not answer, began at another time.
+#: that does not answer, began at another time; so did a power state that the
+#: hypervisor has changed by itself.
 _OF_THE_STATE = frozenset(
     {
         "server.vm_state",
         "server.task_state",
-        "server.power_state",
         "server.state_age",
     }
 )

@@ -207,7 +207,7 @@ def test_details_of_what_it_takes_are_whole() -> None:
     [
         ("server.vm_state:stopped", {}, True),
         ("not rule:busy", {"server.task_state": "pausing"}, True),
-        ("server.power_state:shutdown", {}, True),
+        ("server.power_state:shutdown", {}, False),
         ("server.state_age:>=2h", {}, True),
         (
             "not server.locked:true and server.vm_state:stopped",
