@@ -170,6 +170,9 @@ class Judge:
             return None
         decision = decision or judgement.decide(frozenset())
         other = replace(judgement, rules=tried).decide(frozenset())
+        if other.undecided and not decision.undecided:
+            # What only they need could not be read.
+            return None
         if (other.verdict, other.code) == (decision.verdict, decision.code):
             return None
         return Difference(judgement.location, decision, other)
@@ -201,12 +204,14 @@ class Judge:
     ) -> Judgement:
         """Return a judgement with the facts that only others need, too."""
         name = request.operation.name
-        known = judgement.rules.operations[name].needs
-        more = tried.operations[name].needs - known
+        needed = judgement.rules.operations[name].needs
+        more = tried.operations[name].needs - needed
         if not more:
             return judgement
         found = self._reader.read(request.caller, judgement.location, more)
-        return replace(judgement, facts={**found, **judgement.facts})
+        # The caller comes with every reading; who is asked for him knows more.
+        known = {k: f for k, f in judgement.facts.items() if k not in more}
+        return replace(judgement, facts={**found, **known})
 
     def unread(self, operation: str) -> Decision:
         """Return the decision on a server, or by a caller, not known.

@@ -10,10 +10,12 @@ from typing import Any
 
 import pytest
 
+from state_policy.drivers.memory import MemoryServer
+from state_policy.engine.facts import CALLER
 from state_policy.wsgi import judge as judging
 from state_policy.wsgi.patience import REST, Patience
 from tests.unit.wsgi.requests import SERVER, action, ask, environ
-from tests.unit.wsgi.rules import driver, make
+from tests.unit.wsgi.rules import FACTS, driver, make
 from tests.unit.wsgi.test_unread import UNSEEN, dim
 
 TRIED = '"server:stop": "server.vm_state:stopped"'
@@ -91,6 +93,39 @@ def test_facts_that_fail_for_the_trial_refuse_nothing() -> None:
     assert ask(found, action("os-stop")).code == 202
     refused = make('"server:stop": "server.locked:true"', reader, shadow=TRIED)
     assert ask(refused, action("os-stop")).code == 409
+
+
+def test_what_could_not_be_read_for_the_trial_is_not_compared(
+    lines: Any,
+) -> None:
+    known = {k: v for k, v in FACTS.items() if k != "server.vm_state"}
+    reader = driver([MemoryServer(SERVER, facts=known)])
+    found = make(IN_FORCE, reader, shadow=TRIED, refuse_unknown=True)
+    assert ask(found, action("os-stop")).code == 202
+    assert lines() == []
+    # What the rules in force lack is what they would be rid of.
+    better = make(TRIED, reader, shadow=IN_FORCE, refuse_unknown=True)
+    assert ask(better, action("os-stop")).code == 503
+    assert ["shadow" in line for line in lines()] == [True, False]
+
+
+def test_the_trial_knows_the_user_it_asks_for(lines: Any) -> None:
+    """Some mappings name none: who asks for him has the row read."""
+    reader = driver()
+    read = reader.read
+
+    def some(caller: Any, location: Any, keys: Any) -> Any:
+        found = read(caller, location, keys)
+        if CALLER not in keys:
+            found[CALLER]["target"]["user_id"] = None
+        return found
+
+    reader.read = some  # type: ignore[method-assign]
+    tried = '"server:stop": "not user_id:%(user_id)s"'
+    found = make(IN_FORCE, reader, shadow=tried)
+    assert ask(found, action("os-stop")).code == 202
+    (line,) = lines()
+    assert line["shadow"]["verdict"] == "deny"
 
 
 def test_a_server_that_is_not_there_is_not_compared(lines: Any) -> None:
