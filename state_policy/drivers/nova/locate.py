@@ -151,7 +151,13 @@ def locate(server_id: str) -> Location | None:
     """
     if _WRITTEN.fullmatch(server_id) and not uuidutils.is_uuid_like(server_id):
         return None
-    row = _tried(server_id)
+    try:
+        row = _tried(server_id)
+    except ValueError:
+        if "\0" not in server_id:
+            raise
+        # PostgreSQL has no such text, so no such server.
+        return None
     if row is not None and _homeless(row):
         row = _tried(server_id)
     if row is None or _homeless(row):

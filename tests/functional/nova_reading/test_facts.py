@@ -9,8 +9,10 @@ import uuid
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
+from unittest import mock
 
 import nova.conf
+import psycopg2.extensions
 import pytest
 import sqlalchemy as sa
 from nova import objects, thread_pool_factory
@@ -275,6 +277,7 @@ class TestBuildRequest(ReadingTestCase):
         for check in (
             self.every_fact,
             self.mapping_without_anything_is_no_server,
+            self.text_that_postgresql_does_not_have,
             self.request_that_goes_between_two_looks,
         ):
             check()
@@ -307,6 +310,14 @@ class TestBuildRequest(ReadingTestCase):
             assert facts[key] == expected, key
         around = self.driver.circumstances(caller_of(base.OWNER), location)
         assert around.since is not None and around.action is None
+
+    def text_that_postgresql_does_not_have(self) -> None:
+        def row(text: str) -> Any:
+            # What its driver does with every text of a statement.
+            return psycopg2.extensions.QuotedString(text).getquoted()
+
+        with mock.patch("state_policy.drivers.nova.locate._row", row):
+            assert self.driver.locate("\0" * 36) is None
 
     def mapping_without_anything_is_no_server(self) -> None:
         server = self.boot(expected=None)
