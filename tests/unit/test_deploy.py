@@ -50,10 +50,8 @@ def test_rules_that_come_to_be_where_they_are_looked_for_last(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     search = (tmp_path / "nova", tmp_path / "ours")
-    settings = Settings(
-        policy_file=search[0] / "rules.yaml",
-        policy_dirs=(search[0] / "rules.d",),
-        search=search,
+    settings = Settings(search=search).with_overrides(
+        {"policy_file": "rules.yaml", "policy_dirs": "rules.d"}, rules=False
     )
     monkeypatch.setattr(
         deploy, "Store", functools.partial(deploy.Store, interval=0)
