@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import sqlalchemy as sa
+from nova import objects
+from nova.conductor.tasks import cross_cell_migrate
 from nova.db.main import models
 
 from state_policy.engine.operations import OPERATIONS
@@ -210,11 +212,13 @@ class TestMigrations(RequestCase):
         self._assert_listed(other)
         # And this in an operator's, whose it stays.
         operators = self._made(server, base.QUARANTINE_PROJECT)
+        expected = sorted([*before, late, operators], key=_uuid)
+        self._write_anew(server)
         for _ in range(2):
             self._release(server)
             self._assert_listed(server, server, other)
             # Compute goes by the times of their last changes.
-            self.assertEqual([*before, late, operators], self._rows(server))
+            self.assertEqual(expected, self._rows(server))
             self.assertEqual(204, self.delete(server).status)
             self._assert_listed(other)
 
@@ -226,7 +230,25 @@ class TestMigrations(RequestCase):
     def _rows(self, server: str) -> list[dict[str, Any]]:
         table = models.Migration.__table__
         query = sa.select(table).where(table.c.instance_uuid == server)
-        return surgery.execute(server, query.order_by(table.c.id))
+        found = surgery.execute(server, query)
+        return sorted(
+            [{k: v for k, v in row.items() if k != "id"} for row in found],
+            key=_uuid,
+        )
+
+    def _write_anew(self, server: str) -> None:
+        """As a move to another cell does: they get new ids."""
+        table = models.Migration.__table__
+        with surgery.cell_of(server) as cell:
+            found = objects.MigrationList.get_by_filters(
+                cell, {"instance_uuid": server}
+            )
+            surgery.execute(
+                server, sa.delete(table).where(table.c.instance_uuid == server)
+            )
+            for one in found:
+                clone = cross_cell_migrate.clone_creatable_object(cell, one)
+                clone.create()
 
     def _made(self, server: str, project: str) -> dict[str, Any]:
         values = {
@@ -244,7 +266,9 @@ class TestMigrations(RequestCase):
         }
         query = sa.insert(models.Migration.__table__).values(**values)
         surgery.execute(server, query)
-        return self._rows(server)[-1]
+        return next(
+            row for row in self._rows(server) if _uuid(row) == values["uuid"]
+        )
 
     def _resize(self, server: str) -> None:
         flavor = self.owner.get_flavors()[1]["id"]
@@ -267,6 +291,10 @@ class TestMigrations(RequestCase):
             sorted(expected),
             sorted(m["instance_uuid"] for m in answer.json["migrations"]),
         )
+
+
+def _uuid(migration: dict[str, Any]) -> str:
+    return str(migration["uuid"])
 
 
 def _plain_doors() -> Iterator[Asked]:

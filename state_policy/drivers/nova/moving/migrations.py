@@ -7,7 +7,9 @@ project go where the server goes, and come back with it. Nothing but that list
 looks at the project (nova.db.main.api, 34.0.0), no operation that runs does.
 
 Each function is a part of a transaction that has changed the server's row.
-Which rows they were is kept in events of ours beside the record.
+Which rows they were is kept in events of ours beside the record, by their
+uuid: a server that goes to another cell gets new rows there, with new ids
+(nova.conductor.tasks.cross_cell_migrate, 34.0.0). Old rows may have none.
 """
 
 from __future__ import annotations
@@ -19,11 +21,11 @@ from typing import Any
 import sqlalchemy as sa
 from nova.db.main import models
 
-#: The event that tells the ids of migrations that were taken.
+#: The event that tells the uuids, or ids, of migrations that were taken.
 EVENT = "state_policy_migrations"
 
-#: So many ids go into one event: its column holds 65535 bytes.
-_PART = 5000
+#: So many go into one event: its column holds 65535 bytes.
+_PART = 1500
 
 _ROW = models.Migration
 
@@ -33,11 +35,13 @@ def take(cell: Any, server_id: str, project_id: str, to: str) -> list[str]:
 
     :returns: texts of the events to be kept; none where there was nothing
     """
-    query = sa.select(_ROW.id).where(
-        _ROW.instance_uuid == server_id, _ROW.project_id == project_id
+    query = (
+        sa.select(_ROW.uuid, _ROW.id)
+        .where(_ROW.instance_uuid == server_id, _ROW.project_id == project_id)
+        .order_by(_ROW.id)
     )
-    ids = sorted(cell.session.execute(query).scalars())
-    parts = [ids[at : at + _PART] for at in range(0, len(ids), _PART)]
+    names = [uuid or id_ for uuid, id_ in cell.session.execute(query)]
+    parts = [names[at : at + _PART] for at in range(0, len(names), _PART)]
     for part in parts:
         _set_project(cell, server_id, part, to)
     return [json.dumps(part, separators=(",", ":")) for part in parts]
@@ -56,16 +60,23 @@ def give_back(cell: Any, server_id: str, project_id: str) -> None:
 
 
 def _set_project(
-    cell: Any, server_id: str, ids: Sequence[int], project_id: str
+    cell: Any, server_id: str, names: Sequence[int | str], project_id: str
 ) -> None:
     """Change rows; compute goes by the time of their last change.
 
     A server that went to another cell left its old migrations there, so an
     id alone may be that of another server's.
+
+    :param names: uuids, and the ids of rows without
     """
+    uuids = [name for name in names if isinstance(name, str)]
+    ids = [name for name in names if isinstance(name, int)]
     cell.session.execute(
         sa.update(_ROW)
-        .where(_ROW.instance_uuid == server_id, _ROW.id.in_(ids))
+        .where(
+            _ROW.instance_uuid == server_id,
+            sa.or_(_ROW.uuid.in_(uuids), _ROW.id.in_(ids)),
+        )
         .values(project_id=project_id, updated_at=_ROW.updated_at)
         .execution_options(synchronize_session=False)
     )
