@@ -308,6 +308,8 @@ class Mover(Looking, Protocol):
     ) -> None:
         """Give the row back, shown, and locked as it was before.
 
+        A row that is back, shown in the owner's project, is left alone.
+
         :param record: the newest, in the same transaction
         """
 
