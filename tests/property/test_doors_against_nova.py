@@ -48,7 +48,9 @@ def check(nova: Router, random: Random) -> str:
     found = None
     if door is not None and door.operation is not None:
         found = (door.operation.name, door.address.server_id)
-    accepted = Answers().version_accepted(environ)
+    # As behind the wrapper of the old API: nobody takes headers away here.
+    behind = {**environ, "openstack.legacy_v2": True}
+    accepted = Answers().version_accepted(behind)
     if found == plain.ran:
         assert accepted or not found, environ
         return "same" if found else "none"
