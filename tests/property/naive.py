@@ -229,9 +229,11 @@ class Rules:
     def _lifted(self, facts: Mapping[str, Any], names: set[str]) -> bool:
         """Try every combination of other values of the facts named."""
         tree = self._trees.get("server:delete", ("always",))
-        names = {n for n in self.facts(tree) if n in names and n in facts}
+        # What was not read may change too, and with it an age start anew.
+        varied = names.intersection(self.facts(tree))
+        names = varied & facts.keys()
         choices = [
-            [facts[name], *self._values(name, facts, names)] for name in names
+            [facts[name], *self._values(name, facts, varied)] for name in names
         ]
         return any(
             self._open({**facts, **dict(zip(names, values, strict=True))})
@@ -239,9 +241,9 @@ class Rules:
         )
 
     def _values(
-        self, name: str, facts: Mapping[str, Any], names: set[str]
+        self, name: str, facts: Mapping[str, Any], varied: set[str]
     ) -> Iterator[Any]:
-        states_vary = {"server.vm_state", "server.task_state"} & names
+        states_vary = {"server.vm_state", "server.task_state"} & varied
         for value in DOMAINS[name]:
             if name == "server.state_age" and not states_vary:
                 if value.seconds > facts[name].seconds:
